@@ -1,0 +1,49 @@
+"""undershoot: heuristics that stay below the true cost, and say how surely.
+
+Everything below is loaded when it is first used, so that `import undershoot` stays quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "puzzle": "undershoot.puzzles.catalogue",
+    "Puzzle": "undershoot.puzzles.puzzle",
+    "MoveTable": "undershoot.puzzles.moves",
+    "successors": "undershoot.kernels.cpu",
+    "apply": "undershoot.kernels.cpu",
+    "is_goal": "undershoot.kernels.cpu",
+    "scramble": "undershoot.kernels.scrambles",
+    "ScrambleRule": "undershoot.kernels.scrambles",
+    "oracle": "undershoot.oracles.cache",
+    "DistanceTable": "undershoot.oracles.distance_table",
+    "UNKNOWN": "undershoot.oracles.distance_table",
+    "UndershootError": "undershoot.errors",
+}
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+if TYPE_CHECKING:
+    from undershoot.errors import UndershootError as UndershootError
+    from undershoot.kernels.cpu import apply as apply
+    from undershoot.kernels.cpu import is_goal as is_goal
+    from undershoot.kernels.cpu import successors as successors
+    from undershoot.kernels.scrambles import ScrambleRule as ScrambleRule
+    from undershoot.kernels.scrambles import scramble as scramble
+    from undershoot.oracles.cache import oracle as oracle
+    from undershoot.oracles.distance_table import UNKNOWN as UNKNOWN
+    from undershoot.oracles.distance_table import DistanceTable as DistanceTable
+    from undershoot.puzzles.catalogue import puzzle as puzzle
+    from undershoot.puzzles.moves import MoveTable as MoveTable
+    from undershoot.puzzles.puzzle import Puzzle as Puzzle
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'undershoot' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,5 @@
+"""python -m undershoot"""
+
+from undershoot.cli import main
+
+main()

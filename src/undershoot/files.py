@@ -1,0 +1,36 @@
+"""Where caches live, and how files are written so that nothing is lost when a process dies."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+def cache_folder() -> Path:
+    """UNDERSHOOT_CACHE_DIR, or the folder this platform keeps caches in. It may not exist yet."""
+    if chosen := os.environ.get("UNDERSHOOT_CACHE_DIR"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "undershoot"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "undershoot"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "undershoot"
+
+
+@contextmanager
+def written_atomically(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file beside `path` that takes its name once everything is on disk, or vanishes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

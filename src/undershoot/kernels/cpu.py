@@ -1,0 +1,168 @@
+"""successors, apply, is_goal, pack and unpack on the CPU, compiled."""
+
+import numpy as np
+
+from undershoot.arrays import I32, I64, U8, U16, Bools, Keys, Number, States
+from undershoot.errors import IllegalMove, MalformedState
+from undershoot.kernels.compiler import compiled
+from undershoot.kernels.plan import Packing, Plan, forward_plan, packing_of
+from undershoot.puzzles.moves import MoveTable
+
+
+def successors(table: MoveTable, states: States) -> tuple[States, Bools]:
+    """uint8[B, A, n] and bool[B, A]: the child by every action, and whether it is legal.
+
+    Of several actions with one effect only the cheapest counts as legal; rows of others hold the parent.
+    """
+    check_states(table, states)
+    return _successors(forward_plan(table), states)
+
+
+def apply(table: MoveTable, states: States, actions: I32 | I64) -> States:
+    """uint8[B, n]: each state after its action; IllegalMove names the first that is not allowed."""
+    check_states(table, states)
+    moves = np.ascontiguousarray(actions, dtype=np.int64)
+    if moves.shape != (len(states),) or ((moves < 0) | (moves >= table.actions)).any():
+        raise IllegalMove(f"one action from 0 to {table.actions - 1} is needed for each of the {len(states)} states")
+    # An action that another one replaces in searches may still be played.
+    moves = table.alike.astype(np.int64)[moves]
+    moved, wrong = _apply(forward_plan(table), states, moves)
+    if wrong >= 0:
+        name = table.action_names[moves[wrong]]
+        raise IllegalMove(f"action {name} is not legal in state {wrong}: {states[wrong].tolist()}")
+    return moved
+
+
+def is_goal(table: MoveTable, states: States) -> Bools:
+    """bool[B]."""
+    check_states(table, states)
+    return _is_goal(table.goals, states)
+
+
+def pack(table: MoveTable, states: States) -> Keys:
+    """uint64[B, W]: keys that are equal exactly for equal states."""
+    check_states(table, states)
+    return pack_rows(packing_of(table), states)
+
+
+def unpack(table: MoveTable, keys: Keys) -> States:
+    """uint8[B, n]: the states of these keys."""
+    return unpack_rows(packing_of(table), np.ascontiguousarray(keys))
+
+
+def check_states(table: MoveTable, states: States) -> None:
+    """Refuse arrays that are not states of this table; compiled code does not look."""
+    if states.dtype != np.uint8 or states.ndim != 2 or states.shape[1] != table.cells:
+        raise MalformedState(f"states must be uint8[B, {table.cells}]; {states.dtype}{list(states.shape)} came")
+    row = _first_malformed(-1 if table.cursor is None else table.cursor, table.modulus, states)
+    if row >= 0:
+        raise MalformedState(f"state {row} is none of this puzzle: {states[row].tolist()}")
+
+
+@compiled
+def _first_malformed(cursor: Number, modulus: U16, states: States) -> Number:
+    for b in range(states.shape[0]):
+        cursors = 0
+        for i in range(states.shape[1]):
+            if states[b, i] >= modulus[i]:
+                return b
+            cursors += states[b, i] == cursor
+        if cursor >= 0 and cursors != 1:
+            return b
+    return -1
+
+
+@compiled
+def context_of(plan: Plan, state: U8) -> Number:
+    """The cell of the cursor, or 0."""
+    if plan.cursor < 0:
+        return 0
+    for i in range(state.shape[0]):
+        if state[i] == plan.cursor:
+            return i
+    return -1
+
+
+@compiled
+def step_into(plan: Plan, c: Number, s: Number, state: U8, child: U8) -> None:
+    """Write to `child`, which holds a copy of `state`, what step s from context c changes."""
+    for k in range(plan.changes[c, s]):
+        i = plan.cell[c, s, k]
+        value = int(state[plan.origin[c, s, k]]) + int(plan.shift[c, s, k])
+        if value >= plan.modulus[i]:
+            value -= int(plan.modulus[i])
+        child[i] = value
+
+
+@compiled
+def _successors(plan: Plan, states: States) -> tuple[States, Bools]:
+    count, n = states.shape
+    actions = plan.legal.shape[1]
+    children = np.empty((count, actions, n), dtype=np.uint8)
+    legal = np.empty((count, actions), dtype=np.bool_)
+    for b in range(count):
+        c = context_of(plan, states[b])
+        for a in range(actions):
+            children[b, a] = states[b]
+            legal[b, a] = plan.legal[c, a]
+            if legal[b, a]:
+                step_into(plan, c, a, states[b], children[b, a])
+    return children, legal
+
+
+@compiled
+def _apply(plan: Plan, states: States, actions: I64) -> tuple[States, Number]:
+    moved = states.copy()
+    for b in range(states.shape[0]):
+        c = context_of(plan, states[b])
+        if not plan.legal[c, actions[b]]:
+            return moved, b
+        step_into(plan, c, actions[b], states[b], moved[b])
+    return moved, -1
+
+
+@compiled
+def _is_goal(goals: States, states: States) -> Bools:
+    result = np.zeros(states.shape[0], dtype=np.bool_)
+    for b in range(states.shape[0]):
+        for goal in goals:
+            if not result[b]:
+                equal = True
+                for i in range(states.shape[1]):
+                    equal &= states[b, i] == goal[i]
+                result[b] = equal
+    return result
+
+
+@compiled
+def pack_rows(packing: Packing, states: States) -> Keys:
+    """uint64[B, W]."""
+    keys = np.zeros((states.shape[0], packing.word[-1] + 1), dtype=np.uint64)
+    for b in range(states.shape[0]):
+        for i in range(states.shape[1]):
+            keys[b, packing.word[i]] += np.uint64(states[b, i]) * packing.weight[i]
+    return keys
+
+
+@compiled
+def unpack_row(packing: Packing, key: Keys, state: U8) -> None:
+    """Write the state of one key, uint64[W], to `state`, uint8[n]."""
+    word: Number = -1
+    rest: Number = np.uint64(0)
+    for i in range(state.shape[0]):
+        if packing.word[i] != word:
+            word = packing.word[i]
+            rest = key[word]
+        modulus = np.uint64(packing.modulus[i])
+        quotient = rest // modulus
+        state[i] = rest - quotient * modulus
+        rest = quotient
+
+
+@compiled
+def unpack_rows(packing: Packing, keys: Keys) -> States:
+    """uint8[B, n]."""
+    states = np.empty((keys.shape[0], packing.word.shape[0]), dtype=np.uint8)
+    for b in range(keys.shape[0]):
+        unpack_row(packing, keys[b], states[b])
+    return states

@@ -1,0 +1,136 @@
+"""Scrambles: random walks from the goal, whose cost bounds the true cost from above."""
+
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from undershoot.arrays import I32, U64, AnyArray, Bools, Number, States
+from undershoot.errors import UndershootError
+from undershoot.kernels.compiler import compiled
+from undershoot.kernels.cpu import context_of, step_into
+from undershoot.kernels.plan import Plan, backward_plan
+from undershoot.puzzles.moves import MoveTable, Pair, classify_pairs
+
+
+class ScrambleRule(StrEnum):
+    """Which step may follow which."""
+
+    PROPER = "proper"
+    """No step that one step (or none) could have done together with the one before it: no immediate undo, no face of
+    a cube twice in a row. Where presses commute (Lights Out), distinct presses."""
+    PLAIN = "plain"
+    """Any legal step."""
+
+
+class Scrambles(NamedTuple):
+    """States and how they were made."""
+
+    states: States
+    """uint8[B, n]."""
+    depth_walked: I32
+    """int32[B], steps taken."""
+    cost_walked: I32
+    """int32[B], what those steps cost: an upper bound on the true cost, mostly above it for long walks."""
+
+
+def scramble(table: MoveTable, depths: AnyArray, seed: int, rule: ScrambleRule = ScrambleRule.PROPER) -> Scrambles:
+    """Walk depths[b] steps away from a goal for each b.
+
+    Walks run backwards along the moves, so that the cost walked bounds the cost to the goal also where moves cannot be
+    undone. Row b depends on the seed, b and depths[b] alone.
+    """
+    walked = np.ascontiguousarray(depths, dtype=np.int32)
+    if walked.ndim != 1 or (walked < 0).any():
+        raise UndershootError("scramble depths must be a list of whole numbers from 0")
+    plan = backward_plan(table)
+    distinct = rule is ScrambleRule.PROPER and table.presses_commute
+    available = int(table.forward.legal.sum())
+    if distinct and len(walked) and walked.max() > available:
+        raise UndershootError(f"a scramble of {walked.max()} distinct presses is impossible; this puzzle has {available}")
+    follows = _followers(table, rule)
+    states, cost, stuck = _walk(plan, follows, table.goals, walked, np.uint64(seed % 2**64), distinct)
+    if stuck >= 0:
+        raise UndershootError(f"scramble {stuck} came to a state that no move leads to; choose a depth below {walked[stuck]}")
+    return Scrambles(states, walked, cost)
+
+
+@lru_cache(maxsize=128)
+def _followers(table: MoveTable, rule: ScrambleRule) -> Bools:
+    """bool[C, S + 1, S]: whether y may follow x taken from context c; row S is for the first step."""
+    steps = table.backward
+    contexts, width = steps.legal.shape
+    follows = np.zeros((contexts, width + 1, width), dtype=np.bool_)
+    follows[:, width] = steps.legal
+    pairs = classify_pairs(table, steps)
+    redundant = (rule is ScrambleRule.PROPER) & ((pairs == Pair.UNDONE) | (pairs == Pair.ONE_STEP))
+    for c, x in np.argwhere(steps.legal):
+        legal = steps.legal[steps.landing[c, x]]
+        follows[c, x] = legal & ~redundant[c, x]
+        if not follows[c, x].any():
+            follows[c, x] = legal  # a dead end: rather turn back than stop
+    return follows
+
+
+@compiled
+def _random(state: U64) -> Number:
+    """splitmix64: advances uint64[1] and returns 64 random bits."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@compiled
+def _below(state: U64, bound: Number) -> Number:
+    """A random whole number from 0 to bound - 1, uniform up to 2^-32."""
+    return np.int64(((_random(state) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+
+
+@compiled
+def _walk(plan: Plan, follows: Bools, goals: States, depths: I32, seed: Number, distinct: Number) -> tuple[States, I32, Number]:
+    count, n = depths.shape[0], goals.shape[1]
+    width = plan.legal.shape[1]
+    states = np.empty((count, n), dtype=np.uint8)
+    cost = np.zeros(count, dtype=np.int32)
+    before = np.empty(n, dtype=np.uint8)
+    random = np.zeros(1, dtype=np.uint64)
+    choices = np.empty(width, dtype=np.int64)
+    s: Number = 0
+    for b in range(count):
+        # Two rounds of mixing keep the streams of neighbouring rows and seeds apart.
+        random[0] = seed
+        random[0] = _random(random) ^ (np.uint64(b) * np.uint64(0xD1342543DE82EF95))
+        random[0] = _random(random)
+        state = states[b]
+        state[:] = goals[_below(random, goals.shape[0])]
+        c = context_of(plan, state)
+        if distinct:
+            available = 0
+            for y in range(width):
+                if plan.legal[0, y]:
+                    choices[available] = y
+                    available += 1
+        from_context, last = c, width
+        for step in range(depths[b]):
+            if distinct:
+                k = step + _below(random, available - step)
+                choices[step], choices[k] = choices[k], choices[step]
+                s = choices[step]
+            else:
+                allowed = 0
+                for y in range(width):
+                    if follows[from_context, last, y]:
+                        choices[allowed] = y
+                        allowed += 1
+                if allowed == 0:
+                    return states, cost, b
+                s = choices[_below(random, allowed)]
+            before[:] = state
+            step_into(plan, c, s, before, state)
+            cost[b] += plan.cost[c, s]
+            from_context, last = c, s
+            c = plan.landing[c, s]
+    return states, cost, -1

@@ -1,0 +1,75 @@
+"""DistanceTable: what a breadth-first search found, ready to be asked."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from undershoot.arrays import I32, I64, U16, U64, Keys, States
+from undershoot.kernels.cpu import pack, unpack
+from undershoot.oracles.state_index import build_index, look_up, slots_for
+from undershoot.puzzles.moves import MoveTable
+
+UNKNOWN = -1
+"""The distance of a state outside the ball; or, where the whole space is known, of one that cannot be solved."""
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceTable:
+    """The exact cost to the goal of every state, or of every state within `radius`."""
+
+    table: MoveTable
+    keys: Keys
+    """uint64[N, W], ordered by distance."""
+    histogram: I64
+    """int64[D + 1], how many states there are at each distance."""
+    radius: int | None
+    """None for the whole space."""
+    is_bipartite: bool
+    """Whether no move joins two states at distances that its cost, mod 2, forbids."""
+    seconds: float
+    """What the search took."""
+
+    @classmethod
+    def from_search(
+        cls, table: MoveTable, keys: Keys, distance: U16, radius: int | None, is_bipartite: bool, seconds: float
+    ) -> "DistanceTable":
+        """keys uint64[N, W] and distance uint16[N] in any order."""
+        if (distance[1:] < distance[:-1]).any():
+            keys = keys[np.argsort(distance, kind="stable")]
+        return cls(table, keys, np.bincount(distance).astype(np.int64), radius, is_bipartite, seconds)
+
+    @property
+    def states(self) -> int:
+        """N, how many states are known."""
+        return len(self.keys)
+
+    @property
+    def mean(self) -> float:
+        """The mean distance of the known states."""
+        return float(self.histogram @ np.arange(len(self.histogram)) / self.states)
+
+    @cached_property
+    def _index(self) -> U64:
+        distance = np.repeat(np.arange(len(self.histogram), dtype=np.uint16), self.histogram)
+        return build_index(self.keys, distance, slots_for(self.states))
+
+    def look_up(self, states: States) -> tuple[I64, I32]:
+        """int64[B] and int32[B]: each state's row in the order of `keys`, and its distance; UNKNOWN where it is absent."""
+        return look_up(self.keys, self._index, pack(self.table, states), UNKNOWN)
+
+    def distance(self, states: States) -> I32:
+        """int32[B]: the exact cost to the goal, UNKNOWN where the table does not say."""
+        return self.look_up(states)[1]
+
+    def states_of_rows(self, start: int, stop: int) -> States:
+        """uint8[stop - start, n]: the states of a range of rows; row 0 is a goal, the last row is farthest."""
+        return unpack(self.table, self.keys[start:stop])
+
+    def within(self, radius: int) -> "DistanceTable":
+        """The part of this table inside a smaller ball."""
+        if self.radius is not None and radius > self.radius:
+            raise ValueError(f"this table ends at radius {self.radius}; {radius} was asked for")
+        histogram = self.histogram[: radius + 1]
+        keys = self.keys[: histogram.sum()]
+        return DistanceTable(self.table, keys, histogram, radius, self.is_bipartite, self.seconds)

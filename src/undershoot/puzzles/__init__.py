@@ -1,0 +1,1 @@
+"""Puzzles as data: move tables, and what people and networks need to know about them."""

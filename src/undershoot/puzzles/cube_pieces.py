@@ -1,0 +1,97 @@
+"""Which colourings of a cube are cubes: every piece there, twists, flips and exchanges as turns allow."""
+
+import numpy as np
+
+from undershoot.arrays import I64, Bools, States
+from undershoot.puzzles.cube_geometry import FACES, CubeGeometry
+from undershoot.puzzles.moves import MoveTable
+from undershoot.puzzles.spaces import OrbitSpace, permutation_parity
+
+
+class CubeSpace:
+    """States of a cube that is held the standard way: the 2x2 by its back-left-down corner, the 3x3 by its centres."""
+
+    size_is_exact = True
+
+    def __init__(self, table: MoveTable, geometry: CubeGeometry) -> None:
+        self._orbit = OrbitSpace(table)
+        self._corners = _Recogniser(geometry.corners, geometry.face_of)
+        self._edges = _Recogniser(geometry.edges, geometry.face_of)
+        # Cells that no turn moves hold the cube in place.
+        self._held = np.flatnonzero((table.source[0] == np.arange(table.cells)).all(axis=0))
+        self._goal = table.goals[0]
+        corners = [f"its corner {geometry.piece_name(c)} has colours that no corner of a cube has" for c in geometry.corners]
+        edges = [f"its edge {geometry.piece_name(e)} has colours that no edge of a cube has" for e in geometry.edges]
+        self.reasons = (
+            *corners,
+            *edges,
+            "two of its corners are the same piece",
+            "two of its edges are the same piece",
+            "a corner is twisted",
+            "an edge is flipped",
+            "two pieces are exchanged (odd parity)",
+            "it is held another way (parse turns it)",
+        )
+
+    @property
+    def size(self) -> int:
+        """The order of the group that the turns generate; every element looks different."""
+        return self._orbit.group.order
+
+    def sample(self, random: np.random.Generator, count: int) -> States:
+        """Uniform over the group, so uniform over the pieces' permutations and twists that turns allow."""
+        return self._orbit._images_of_goal(random, count)
+
+    def corner_parity(self, states: States) -> I64:
+        """int64[B]: whether the corners are an odd permutation; a quarter turn changes it."""
+        return permutation_parity(self._corners(states)[0])
+
+    def defects(self, states: States) -> I64:
+        """The first of `reasons` that applies, plus one."""
+        result = self.piece_defects(states)
+        held = (states[:, self._held] == self._goal[self._held]).all(axis=1)
+        return np.where((result == 0) & ~held, len(self.reasons), result)
+
+    def piece_defects(self, states: States) -> I64:
+        """The same however the cube is held, if its centres are in place."""
+        corner, twist = self._corners(states)
+        edge, flip = self._edges(states)
+        pieces = np.concatenate([corner, edge], axis=1)
+        first = len(pieces[0]) + 1
+        checks = [
+            _has_repeats(corner),
+            _has_repeats(edge),
+            twist.sum(axis=1) % 3 != 0,
+            flip.sum(axis=1) % 2 != 0,
+            (permutation_parity(corner) != permutation_parity(edge)) & (edge.shape[1] > 0),
+        ]
+        result = np.zeros(len(states), dtype=np.int64)
+        for number, fails in reversed(list(enumerate(checks, start=first))):
+            result[fails] = number
+        broken = (pieces < 0).any(axis=1)
+        result[broken] = 1 + np.argmax(pieces[broken] < 0, axis=1)
+        return result
+
+
+def _has_repeats(pieces: I64) -> Bools:
+    return np.asarray((np.diff(np.sort(pieces, axis=1), axis=1) == 0).any(axis=1))
+
+
+class _Recogniser:
+    """Knows the pieces of one kind by their colours."""
+
+    def __init__(self, places: I64, face_of: I64) -> None:
+        """places: int64[P, K], the K stickers of each piece, in an order that turning a piece shifts cyclically."""
+        self.places = places
+        size = places.shape[1]
+        self._piece = np.full((len(FACES),) * size, -1, dtype=np.int64)
+        self._turned = np.zeros_like(self._piece)
+        for piece, stickers in enumerate(places):
+            for turned in range(size):
+                colours = tuple(np.roll(face_of[stickers], turned).tolist())
+                self._piece[colours], self._turned[colours] = piece, turned
+
+    def __call__(self, states: States) -> tuple[I64, I64]:
+        """int64[B, P] twice: which piece stands at each place (-1: none that exists), and by how much it is turned."""
+        colours = tuple(np.moveaxis(states[:, self.places], 2, 0))
+        return self._piece[colours], self._turned[colours]

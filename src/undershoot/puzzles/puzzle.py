@@ -1,0 +1,107 @@
+"""Puzzle: a move table and what people and networks need to know about it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from undershoot.arrays import I64, Bools, States
+from undershoot.errors import MalformedState, NotAvailable, UnsolvableState
+from undershoot.puzzles.base_heuristics import BaseHeuristic
+from undershoot.puzzles.encoding import Encoding
+from undershoot.puzzles.moves import MoveTable
+from undershoot.puzzles.notation import Notation, one_state
+from undershoot.puzzles.pictures import Picture
+from undershoot.puzzles.spaces import Space, permutation_parity
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+
+@dataclass(frozen=True, eq=False)
+class Puzzle:
+    """One puzzle. Its parts are data; the methods below only read them."""
+
+    name: str
+    summary: str
+    table: MoveTable
+    space: Space
+    notation: Notation
+    picture: Picture
+    encoding: Encoding
+    base_heuristic: BaseHeuristic
+    """h0: float32[B] for states uint8[B, n], never above the true cost."""
+    parity: Callable[[States], I64] | None = None
+    """See `cost_parity`; where it is None, that of the permutation serves if every action agrees with it."""
+
+    def parse(self, text: str) -> States:
+        """uint8[1, n], from the notation of this puzzle: a state, or a scramble played on the goal."""
+        states = self.notation.parse(text)[None]
+        self.check_solvable(states)
+        return states
+
+    def format(self, states: States) -> str:
+        """One state as text that `parse` takes."""
+        return self.notation.format(one_state(states))
+
+    def draw(self, states: States) -> "Text":
+        """One state as coloured text for the terminal."""
+        return self.picture.draw(one_state(states))
+
+    def is_solvable(self, states: States) -> Bools:
+        """bool[B]; NotAvailable where this puzzle cannot tell without enumerating its states."""
+        self.check_shape(states)
+        if self.space.defects is None:
+            raise NotAvailable(f"{self.name} cannot tell whether a state is solvable; its oracle can: undershoot oracle")
+        return np.asarray(self.space.defects(states) == 0)
+
+    def check_shape(self, states: States) -> None:
+        """Refuse arrays that are not uint8[B, n] with values that the cells can hold."""
+        n = self.table.cells
+        if states.dtype != np.uint8 or states.ndim != 2 or states.shape[1] != n:
+            raise MalformedState(f"{self.name} takes states uint8[B, {n}]; {states.dtype}{list(states.shape)} came")
+        if (states >= self.table.modulus).any():
+            row = int(np.argmax((states >= self.table.modulus).any(axis=1)))
+            raise MalformedState(f"state {row} holds a value that {self.name} does not have: {states[row].tolist()}")
+
+    def check_solvable(self, states: States) -> None:
+        """Refuse the first state that is known to have no solution, with the reason."""
+        self.check_shape(states)
+        if self.space.defects is None:
+            return
+        defects = self.space.defects(states)
+        if defects.any():
+            row = int(np.argmax(defects > 0))
+            reason = self.space.reasons[defects[row] - 1]
+            raise UnsolvableState(f"this state cannot reach the goal: {reason}: {self.format(states[row : row + 1])}")
+
+    def sample(self, count: int, seed: int) -> States:
+        """uint8[count, n]: solvable states, independent and each equally likely; NotAvailable where that cannot be."""
+        if self.space.sample is None:
+            raise NotAvailable(f"{self.name} cannot draw uniformly random states; scramble its goal instead")
+        return self.space.sample(np.random.default_rng(seed), count)
+
+    @cached_property
+    def _parity(self) -> Callable[[States], I64] | None:
+        table = self.table
+        if self.parity is not None or len(table.goals) > 1 or not table.has_distinct_values:
+            return self.parity
+        every = np.argwhere(table.legal)
+        odd = permutation_parity(table.source[every[:, 0], every[:, 1]])
+        if (odd != table.cost[every[:, 1]] % 2).any():
+            return None
+        goal = int(permutation_parity(table.goals)[0])
+        return lambda states: permutation_parity(states) ^ goal
+
+    @property
+    def has_cost_parity(self) -> bool:
+        """Whether all solutions of a state have costs of one parity."""
+        return self._parity is not None
+
+    def cost_parity(self, states: States) -> I64:
+        """int64[B], the cost of every solution of the state mod 2; NotAvailable where solutions differ."""
+        if self._parity is None:
+            raise NotAvailable(f"{self.name} has states with solutions of even and of odd cost")
+        return self._parity(states)

@@ -1,0 +1,267 @@
+"""Puzzle files: a move table in TOML, with moves as permutations in cycle notation. See docs/add-a-puzzle.md."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from undershoot.arrays import U8, AnyArray, Bools
+from undershoot.errors import MoveTableError, PuzzleFileError, UndershootError
+from undershoot.puzzles.base_heuristics import zero_heuristic
+from undershoot.puzzles.encoding import one_hot
+from undershoot.puzzles.moves import MAX_CELLS, MoveTable
+from undershoot.puzzles.notation import Words
+from undershoot.puzzles.pictures import Picture
+from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.spaces import OrbitSpace, UnknownSpace
+
+KEYS = {"name", "summary", "goal", "goals", "symbols", "cursor", "powers", "moves", "symmetries", "picture"}
+MOVE_KEYS = {"cycles", "at", "add", "cost"}
+PICTURE_KEYS = {"rows", "colours"}
+MAX_POWER = 12
+
+
+def load(path: Path) -> Puzzle:
+    """The puzzle that a file describes; PuzzleFileError names the file and what is wrong with it."""
+    try:
+        with path.open("rb") as file:
+            return _build(tomllib.load(file))
+    except OSError as error:
+        raise PuzzleFileError(f"cannot read the puzzle file {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        # A name that is defined twice ends up here as well.
+        raise PuzzleFileError(f"{path} is not a TOML file: {error}") from error
+    except UndershootError as error:
+        raise PuzzleFileError(f"{path}: {error}") from error
+
+
+def _build(data: dict[str, Any]) -> Puzzle:
+    _only(data, KEYS, "a puzzle file")
+    name = _text(data, "name")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
+        raise MoveTableError(f'name is "{name}"; it may hold small letters, digits and hyphens')
+    texts = [_text(data, "goal")] if "goals" not in data else _texts(data, "goals")
+    if "goal" in data and "goals" in data:
+        raise MoveTableError("both goal and goals are given; one of them says it")
+    words = [text.split() for text in texts]
+    cells = len(words[0])
+    if not 1 <= cells <= MAX_CELLS or any(len(row) != cells for row in words):
+        raise MoveTableError(
+            f"goals hold {sorted({len(row) for row in words})} symbols; all need one number from 1 to {MAX_CELLS}"
+        )
+    symbols = _texts(data, "symbols") if "symbols" in data else list(dict.fromkeys(s for row in words for s in row))
+    for symbol in symbols:
+        if symbols.count(symbol) > 1:
+            raise MoveTableError(f'two symbols are called "{symbol}"')
+    value_of = {symbol: value for value, symbol in enumerate(symbols)}
+    for symbol in (s for row in words for s in row):
+        if symbol not in value_of:
+            raise MoveTableError(f'the goal holds "{symbol}", which is not among the symbols {" ".join(symbols)}')
+    cursor = _cursor(data, value_of, words)
+    table = MoveTable(
+        **_moves(data, cells, len(symbols), cursor is not None),
+        modulus=np.full(cells, len(symbols), dtype=np.uint16),
+        goals=np.array([[value_of[s] for s in row] for row in words], dtype=np.uint8),
+        cursor=cursor,
+    )
+    if listed := data.get("symmetries"):
+        table = table.with_symmetries(_symmetry(entry, cells, value_of) for entry in listed)
+    return Puzzle(
+        name=name,
+        summary=_text(data, "summary", name),
+        table=table,
+        space=OrbitSpace(table) if table.is_permutation_puzzle else UnknownSpace(table),
+        notation=Words(
+            table, symbols, cells, f'{cells} symbols such as "{texts[0]}", or moves such as "{table.action_names[0]}"'
+        ),
+        picture=_picture(data, cells, symbols),
+        encoding=one_hot(table.modulus),
+        base_heuristic=zero_heuristic(cells, len(symbols)),
+    )
+
+
+def _only(data: dict[str, Any], allowed: set[str], where: str) -> None:
+    for key in data:
+        if key not in allowed:
+            raise MoveTableError(f'"{key}" is not known in {where}; known are {", ".join(sorted(allowed))}')
+
+
+def _text(data: dict[str, Any], key: str, default: str | None = None) -> str:
+    value = data.get(key, default)
+    if not isinstance(value, str) or not value.strip():
+        raise MoveTableError(f"{key} is missing or is not a text in quotes")
+    return value
+
+
+def _texts(data: dict[str, Any], key: str) -> list[str]:
+    value = data[key]
+    if not isinstance(value, list) or not value or not all(isinstance(v, str) and v.strip() for v in value):
+        raise MoveTableError(f"{key} must be a list of texts")
+    return value
+
+
+def _cursor(data: dict[str, Any], value_of: dict[str, int], words: list[list[str]]) -> int | None:
+    if "cursor" not in data:
+        return None
+    symbol = _text(data, "cursor")
+    for row in words:
+        if row.count(symbol) != 1:
+            raise MoveTableError(
+                f'the cursor "{symbol}" occurs {row.count(symbol)} times in the goal; it must occur exactly once'
+            )
+    return value_of[symbol]
+
+
+def _moves(data: dict[str, Any], cells: int, values: int, has_cursor: bool) -> dict[str, Any]:
+    """source, shift, legal, cost and action_names."""
+    written = data.get("moves")
+    if not isinstance(written, dict) or not written:
+        raise MoveTableError("there are no moves; a [moves] table needs at least one")
+    powers = data.get("powers", False)
+    if not isinstance(powers, bool):
+        raise MoveTableError("powers must be true or false")
+    contexts = cells if has_cursor else 1
+    names: list[str] = []
+    rows: list[tuple[U8, U8, Bools, int]] = []
+    for name, entry in written.items():
+        move = {"cycles": entry} if isinstance(entry, str) else entry
+        if not isinstance(move, dict):
+            raise MoveTableError(f'move {name} must be cycles such as "(1 2 3)" or a table')
+        if not name.strip() or len(name.split()) != 1:
+            raise MoveTableError(f'a move is called "{name}"; names are single words')
+        _only(move, MOVE_KEYS, f"move {name}")
+        source, shift, legal = _move(name, move, cells, values, contexts)
+        cost = move.get("cost", 1)
+        if not isinstance(cost, int) or isinstance(cost, bool) or not 1 <= cost < 2**16:
+            raise MoveTableError(f"move {name} costs {cost!r}; costs are whole numbers from 1 to 65535")
+        names.append(name)
+        rows.append((source, shift, legal, cost))
+        if powers:
+            if has_cursor or shift.any():
+                raise MoveTableError("powers = true needs moves that only permute cells, without a cursor")
+            for suffix, power in _powers(name, source[0]):
+                names.append(suffix)
+                rows.append((power[None], shift, legal, cost))
+    return {
+        "source": np.stack([row[0] for row in rows], axis=1),
+        "shift": np.stack([row[1] for row in rows], axis=1),
+        "legal": np.stack([row[2] for row in rows], axis=1),
+        "cost": np.array([row[3] for row in rows], dtype=np.int32),
+        "action_names": tuple(names),
+    }
+
+
+def _powers(name: str, source: U8) -> list[tuple[str, U8]]:
+    """The further powers of a move: X2, X3 ... and X' for the last, its inverse."""
+    result: list[tuple[str, U8]] = []
+    power = source[source]
+    while (power != np.arange(len(source))).any():
+        result.append((f"{name}{len(result) + 2}", power))
+        if len(result) > MAX_POWER:
+            raise MoveTableError(f"move {name} comes back only after more than {MAX_POWER} repetitions; write its powers out")
+        power = power[source]
+    return [*result[:-1], (f"{name}'", result[-1][1])] if result else []
+
+
+def _move(name: str, move: dict[str, Any], cells: int, values: int, contexts: int) -> tuple[U8, U8, Bools]:
+    source = np.tile(np.arange(cells, dtype=np.uint8), (contexts, 1))
+    shift = np.zeros((contexts, cells), dtype=np.uint8)
+    legal = np.ones(contexts, dtype=np.bool_)
+    if "at" in move:
+        if contexts == 1 or "cycles" in move or not isinstance(move["at"], dict):
+            raise MoveTableError(
+                f"move {name}: `at` gives cycles by the cell of the cursor, and needs a cursor and no `cycles`"
+            )
+        legal[:] = False
+        for cell, cycles in move["at"].items():
+            c = _cell(name, str(cell), cells)
+            source[c], legal[c] = _permutation(name, cycles, cells), True
+    elif "cycles" in move:
+        source[:] = _permutation(name, move["cycles"], cells)
+    if "add" in move:
+        if not isinstance(move["add"], dict):
+            raise MoveTableError(f"move {name}: `add` must be a table such as {{ 1 = 1, 2 = 1 }}")
+        for cell, amount in move["add"].items():
+            if not isinstance(amount, int) or not 1 <= amount < values:
+                raise MoveTableError(f"move {name} adds {amount!r}; with {values} symbols allowed are 1 to {values - 1}")
+            shift[:, _cell(name, str(cell), cells)] = amount
+    return source, shift, legal
+
+
+def _cell(name: str, written: str, cells: int) -> int:
+    if not written.isdecimal() or not 1 <= int(written) <= cells:
+        raise MoveTableError(f'move {name} names the cell "{written}"; cells are numbered 1 to {cells}')
+    return int(written) - 1
+
+
+def _permutation(name: str, text: Any, cells: int) -> U8:
+    """uint8[n] source from cycles: in "(1 2 3)" what is on cell 1 goes to cell 2, from 2 to 3 and from 3 to 1."""
+    if not isinstance(text, str) or not re.fullmatch(r"\s*(\([\d\s,]+\)\s*)+", text):
+        raise MoveTableError(f'move {name} is {text!r}; expected are cycles such as "(1 2 3)(4 5)"')
+    source = np.arange(cells, dtype=np.uint8)
+    seen: set[int] = set()
+    for inside in re.findall(r"\(([^)]*)\)", text):
+        cycle = [_cell(name, word, cells) for word in inside.replace(",", " ").split()]
+        for here in cycle:
+            if here in seen:
+                raise MoveTableError(f"move {name} is not a permutation: cell {here + 1} occurs twice in its cycles")
+            seen.add(here)
+        for here, there in zip(cycle, cycle[1:] + cycle[:1], strict=True):
+            source[there] = here
+    return source
+
+
+def _symmetry(entry: Any, cells: int, value_of: dict[str, int]) -> tuple[AnyArray, AnyArray]:
+    """Cells as cycles, values as a table of old and new symbols; what is not named stays."""
+    if not isinstance(entry, dict):
+        raise MoveTableError("symmetries must be tables with `cells` and `values`")
+    _only(entry, {"cells", "values"}, "a symmetry")
+    permutation = _permutation("(a symmetry)", entry["cells"], cells) if "cells" in entry else np.arange(cells)
+    values = np.arange(len(value_of))
+    for old, new in dict(entry.get("values", {})).items():
+        if old not in value_of or new not in value_of:
+            raise MoveTableError(f'a symmetry maps "{old}" to "{new}"; both must be symbols')
+        values[value_of[old]] = value_of[new]
+    return permutation, values
+
+
+def _picture(data: dict[str, Any], cells: int, symbols: list[str]) -> Picture:
+    """Cells where the rows of numbers put them, otherwise in one line; colours as named, otherwise by turns."""
+    picture = data.get("picture", {})
+    if not isinstance(picture, dict):
+        raise MoveTableError("picture must be a table")
+    _only(picture, PICTURE_KEYS, "the picture")
+    places: dict[int, tuple[int, int]] = {i: (0, i) for i in range(cells)}
+    if "rows" in picture:
+        places = {}
+        for r, row in enumerate(_texts(picture, "rows")):
+            for c, word in enumerate(row.split()):
+                if word != ".":
+                    places[_cell("(the picture)", word, cells)] = (r, c)
+        if len(places) != cells:
+            missing = next(i for i in range(cells) if i not in places)
+            raise MoveTableError(
+                f'the picture has no place for cell {missing + 1}; every cell needs one, "." is an empty place'
+            )
+    colours = picture.get("colours", {})
+    width = max(map(len, symbols))
+    turns = ("red3", "green3", "yellow1", "blue1", "dark_orange", "grey93", "purple", "cyan")
+    styles = []
+    for value, symbol in enumerate(symbols):
+        style = f"bold black on {colours.get(symbol, turns[value % len(turns)])}"
+        styles.append(style)
+    _check_styles(styles)
+    return Picture(tuple(places[i] for i in range(cells)), tuple(f" {s:<{width}} " for s in symbols), tuple(styles), gap=0)
+
+
+def _check_styles(styles: list[str]) -> None:
+    from rich.errors import StyleSyntaxError
+    from rich.style import Style
+
+    for style in styles:
+        try:
+            Style.parse(style)
+        except StyleSyntaxError as error:
+            raise MoveTableError(f'the picture has an unknown colour in "{style}": {error}') from error
