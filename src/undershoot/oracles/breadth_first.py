@@ -13,7 +13,7 @@ from undershoot.kernels.cpu import pack
 from undershoot.kernels.plan import packing_of
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.oracles.neighbour_keys import NeighbourKeys, neighbour_keys, write_neighbours
-from undershoot.oracles.size import available_memory, check_size
+from undershoot.oracles.size import available_memory, check_radius, check_size
 from undershoot.oracles.state_index import (
     DISTANCE_BITS,
     ROW,
@@ -137,8 +137,7 @@ def explore(
     starts. progress: called now and then with (states found, distance reached).
     """
     table = puzzle.table
-    if radius is not None and radius < 0:
-        raise UndershootError(f"the radius is {radius}; it must be a whole number from 0")
+    check_radius(radius)
     packing, steps = packing_of(table), table.backward
     words, width = int(packing.word[-1]) + 1, steps.legal.shape[1]
     limit = available_memory() if memory is None else memory

@@ -14,6 +14,7 @@ from undershoot.arrays import AnyArray
 from undershoot.files import cache_folder, written_atomically
 from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
+from undershoot.oracles.size import check_radius
 from undershoot.puzzles.puzzle import Puzzle
 
 FORMAT = "undershoot distance table 1"
@@ -33,6 +34,7 @@ def oracle(
 
     cache_dir: by default a folder of the platform's cache. A damaged file is made anew, with a warning.
     """
+    check_radius(radius)
     folder = (cache_dir or cache_folder()) / "oracles"
     for known in (radius, None):
         path = _path(folder, puzzle, known)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from undershoot.arrays import AnyArray
-from undershoot.errors import SpaceTooLarge
+from undershoot.errors import SpaceTooLarge, UndershootError
 from undershoot.oracles.state_index import MAX_LOAD, MAX_ROWS
 from undershoot.puzzles.moves import MoveTable, Pair, Steps, classify_pairs
 from undershoot.puzzles.puzzle import Puzzle
@@ -36,6 +36,12 @@ def state_bytes(words: int) -> int:
     index = 2 * 8 / MAX_LOAD
     queue = 2 * 4
     return int(1.5 * stored + index + queue)
+
+
+def check_radius(radius: int | None) -> None:
+    """Refuse what is not the radius of a ball; None stands for the whole space."""
+    if radius is not None and radius < 0:
+        raise UndershootError(f"the radius is {radius}; it must be a whole number from 0")
 
 
 def check_size(puzzle: Puzzle, radius: int | None, words: int, memory: int) -> int:

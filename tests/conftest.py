@@ -1,0 +1,24 @@
+"""Tests keep their distance tables to themselves, and share compiled code with everything else."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from undershoot.kernels.compiler import compiled_folder
+
+# Child processes find the machine code although their cache folder is another one.
+os.environ.setdefault("NUMBA_CACHE_DIR", compiled_folder())
+
+settings.register_profile("seeded", deadline=None, derandomize=True, max_examples=25)
+settings.load_profile("seeded")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("cache")
+    os.environ["UNDERSHOOT_CACHE_DIR"] = str(folder)
+    yield folder
+    del os.environ["UNDERSHOOT_CACHE_DIR"]

@@ -1,0 +1,135 @@
+"""Packing, applying and scrambling."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import undershoot as us
+from subjects import ALL
+from undershoot.arrays import States
+from undershoot.errors import IllegalMove
+from undershoot.kernels.cpu import pack, unpack
+from undershoot.kernels.plan import packing_of
+from undershoot.kernels.tensors import TensorMoves
+
+
+def mixed_states(puzzle: us.Puzzle, count: int, seed: int) -> States:
+    return us.scramble(puzzle.table, np.arange(count) % 30, seed, us.ScrambleRule.PLAIN).states
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_keys_are_exact_and_the_same_on_tensors(name: str) -> None:
+    puzzle = us.puzzle(name)
+    states = np.concatenate([mixed_states(puzzle, 200, 1), puzzle.sample(200, 1)])
+    keys = pack(puzzle.table, states)
+    assert (unpack(puzzle.table, keys) == states).all()
+    assert len(np.unique(keys, axis=0)) == len(np.unique(states, axis=0))
+    on_tensors = TensorMoves(puzzle.table).pack(torch.from_numpy(states)).numpy().view(np.uint64)
+    assert (on_tensors == keys).all()
+    # Against whole numbers of any size.
+    packing = packing_of(puzzle.table)
+    for state, key in zip(states[:20], keys[:20], strict=True):
+        for word in range(keys.shape[1]):
+            digits = [int(v) * int(w) for v, w, k in zip(state, packing.weight, packing.word, strict=True) if k == word]
+            assert sum(digits) == int(key[word]) < 2**64
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_apply_and_is_goal_agree_between_kernels(name: str) -> None:
+    puzzle = us.puzzle(name)
+    moves = TensorMoves(puzzle.table)
+    states = np.concatenate([mixed_states(puzzle, 100, 2), puzzle.table.goals])
+    children, legal = us.successors(puzzle.table, states)
+    for a in np.flatnonzero(legal.any(axis=0)):
+        able = states[legal[:, a]]
+        actions = np.full(len(able), a)
+        moved = us.apply(puzzle.table, able, actions)
+        assert (moved == children[legal[:, a], a]).all()
+        assert (moves.apply(torch.from_numpy(able), torch.from_numpy(actions)).numpy() == moved).all()
+    goals = us.is_goal(puzzle.table, states)
+    assert (goals == [any((state == goal).all() for goal in puzzle.table.goals) for state in states]).all()
+    assert (moves.is_goal(torch.from_numpy(states)).numpy() == goals).all()
+    assert goals.any()
+
+
+def test_illegal_actions_are_named() -> None:
+    table = us.puzzle("tiles-3x3").table
+    with pytest.raises(IllegalMove, match="action U is not legal in state 1"):
+        us.apply(table, np.repeat(table.goals, 2, axis=0), np.array([1, 0]))
+    with pytest.raises(IllegalMove, match="action U is not legal in state 0"):
+        TensorMoves(table).apply(torch.from_numpy(table.goals), torch.tensor([0]))
+    with pytest.raises(IllegalMove, match="from 0 to 3"):
+        us.apply(table, table.goals, np.array([4]))
+
+
+def test_pack_refuses_states_that_would_share_a_key() -> None:
+    table = us.puzzle("lights-out-3x3").table
+    with pytest.raises(us.UndershootError, match="state 0 is none of this puzzle"):
+        pack(table, np.array([[2, 0, 0, 0, 0, 0, 0, 0, 0]], dtype=np.uint8))
+    blanks = us.puzzle("tiles-3x3").table
+    with pytest.raises(us.UndershootError, match="state 0 is none of this puzzle"):
+        pack(blanks, np.zeros((1, 9), dtype=np.uint8))
+
+
+def test_scrambles_are_seeded_and_each_row_stands_for_itself() -> None:
+    table = us.puzzle("cube-3x3").table
+    depths = np.arange(200) % 25
+    one = us.scramble(table, depths, 5)
+    assert (one.states == us.scramble(table, depths, 5).states).all()
+    assert (one.states[:50] == us.scramble(table, depths[:50], 5).states).all()
+    assert (one.states != us.scramble(table, depths, 6).states).any(axis=1).sum() > 150
+    assert (one.depth_walked == depths).all()
+
+
+@pytest.mark.parametrize("name", ["tiles-3x3", "cube-2x2", "cube-2x2-qtm", "lights-out-5x5", "pancake-8"])
+def test_the_cost_walked_is_an_upper_bound_of_the_right_parity(name: str) -> None:
+    puzzle = us.puzzle(name)
+    table = us.oracle(puzzle)
+    walked = us.scramble(puzzle.table, np.arange(2000) % 16, 7)
+    true_cost = table.distance(walked.states)
+    assert (true_cost >= 0).all()
+    assert (true_cost <= walked.cost_walked).all()
+    if puzzle.has_cost_parity:
+        assert (true_cost % 2 == walked.cost_walked % 2).all()
+        assert (puzzle.cost_parity(walked.states) == true_cost % 2).all()
+
+
+def test_two_proper_steps_never_come_back_nor_to_one_step() -> None:
+    for name in ("tiles-3x3", "cube-2x2", "cube-3x3", "pancake-8", "lights-out-5x5"):
+        puzzle = us.puzzle(name)
+        within = us.oracle(puzzle, radius=2)
+        proper = us.scramble(puzzle.table, np.full(3000, 2), 3)
+        assert set(within.distance(proper.states).tolist()) == {2}, name
+    plain = us.scramble(puzzle.table, np.full(3000, 2), 3, us.ScrambleRule.PLAIN)
+    assert 0 in within.distance(plain.states)
+
+
+def test_lights_out_scrambles_press_distinct_cells() -> None:
+    puzzle = us.puzzle("lights-out-3x3")
+    walked = us.scramble(puzzle.table, np.full(500, 9), 1)
+    assert len(np.unique(walked.states, axis=0)) == 1, "all nine cells pressed in some order"
+    with pytest.raises(us.UndershootError, match="10 distinct presses is impossible; this puzzle has 9"):
+        us.scramble(puzzle.table, np.array([10]), 1)
+    assert len(us.scramble(puzzle.table, np.array([10]), 1, us.ScrambleRule.PLAIN).states) == 1
+
+
+def test_first_steps_are_equally_likely() -> None:
+    for name in ("cube-2x2", "lights-out-5x5", "tiles-4x4"):
+        table = us.puzzle(name).table
+        _, counts = np.unique(us.scramble(table, np.ones(90_000, dtype=int), 2).states, axis=0, return_counts=True)
+        expected = 90_000 / len(counts)
+        assert (abs(counts - expected) < 5 * np.sqrt(expected)).all(), name
+    # All ordered pairs of presses of different cells are equally likely too: 36 states on the 3x3.
+    _, counts = np.unique(
+        us.scramble(us.puzzle("lights-out-3x3").table, np.full(36_000, 2), 2).states, axis=0, return_counts=True
+    )
+    assert len(counts) == 36
+    assert (abs(counts - 1000) < 5 * np.sqrt(1000)).all()
+
+
+@given(depth=st.integers(-5, -1))
+def test_negative_depths_are_refused(depth: int) -> None:
+    with pytest.raises(us.UndershootError, match="whole numbers from 0"):
+        us.scramble(us.puzzle("tiles-3x3").table, np.array([depth]), 0)

@@ -1,0 +1,51 @@
+"""The rungs: a module imports only from lower rungs and its own folder."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "src" / "undershoot"
+RUNGS = {"arrays": 0, "errors": 0, "files": 0, "puzzles": 1, "kernels": 2, "oracles": 3, "cli": 9, "__main__": 10}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imported_parts(path: Path) -> set[str]:
+    parts = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        parts |= {name.split(".")[1] for name in names if name.startswith("undershoot.")}
+    return parts
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_modules_import_only_from_lower_rungs(path: Path) -> None:
+    part = path.relative_to(PACKAGE).with_suffix("").parts[0]
+    if part == "__init__":
+        return  # it names everything, and loads it when asked
+    for other in imported_parts(path) - {part}:
+        assert RUNGS[other] < RUNGS[part], f"{part} (rung {RUNGS[part]}) imports {other} (rung {RUNGS[other]})"
+
+
+def test_every_part_has_a_rung() -> None:
+    parts = {path.relative_to(PACKAGE).with_suffix("").parts[0] for path in MODULES}
+    assert parts - {"__init__"} == set(RUNGS)
+
+
+@pytest.mark.parametrize(
+    "statement", ["import undershoot", "import undershoot.cli", "import undershoot as u; u.puzzle('cube-2x2')"]
+)
+def test_heavy_libraries_are_loaded_only_when_needed(statement: str) -> None:
+    code = f"import sys; {statement}; print([m for m in ('torch', 'numba', 'matplotlib') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_no_drawer_for_odds_and_ends() -> None:
+    assert not [path for path in MODULES if {"utils", "common", "helpers", "misc"} & set(path.with_suffix("").parts)]

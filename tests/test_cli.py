@@ -1,0 +1,114 @@
+"""The command line as a user meets it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from subjects import PYRAMINX
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "100"}
+    done = subprocess.run(
+        [sys.executable, "-m", "undershoot", *arguments], capture_output=True, text=True, env=environment, cwd=ROOT, check=False
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_oracle_prints_the_histogram_for_people_and_for_programs() -> None:
+    shown = run("oracle", "tiles-2x3").stdout
+    assert "tiles-2x3: all states by their cost to the goal" in shown
+    assert "360 states, mean cost" in shown
+    assert "states per second" in shown
+    document = json.loads(run("oracle", "tiles-2x3", "--json").stdout)
+    assert {"puzzle", "states", "radius", "histogram", "mean", "seconds"} <= set(document)
+    assert (document["puzzle"], document["states"], document["radius"]) == ("tiles-2x3", 360, None)
+    assert sum(document["histogram"]) == 360
+    ball = json.loads(run("oracle", "cube-3x3", "--radius", "3", "--json").stdout)
+    assert (ball["radius"], ball["histogram"]) == (3, [1, 18, 243, 3240])
+
+
+def test_oracle_keeps_its_cache_where_it_is_told(tmp_path: Path) -> None:
+    run("oracle", "tiles-2x3", "--cache-dir", str(tmp_path))
+    (path,) = tmp_path.rglob("tiles-2x3-*.npz")
+    path.write_bytes(b"damaged")
+    assert "undershoot: warning: the cached distances" in run("oracle", "tiles-2x3", "--cache-dir", str(tmp_path)).stderr
+
+
+def test_puzzles_lists_shows_and_checks() -> None:
+    assert "lights-out-RxC" in run("puzzles").stdout
+    shown = run("puzzles", "cube-2x2").stdout
+    assert "3,674,160" in shown
+    assert "UUUURRRRFFFFDDDDLLLLBBBB" in shown
+    assert "is a valid puzzle file" in run("puzzles", "--check", PYRAMINX).stdout
+    listed = json.loads(run("puzzles", "--json").stdout)["puzzles"]
+    assert {"tiles-3x3", "cube-2x2"} <= {puzzle["name"] for puzzle in listed}
+    assert json.loads(run("puzzles", "8-puzzle", "--json").stdout)["states"] == 181_440
+    assert run("puzzles", "cube-2x2", "--seed", "1").stdout != run("puzzles", "cube-2x2", "--seed", "2").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("oracle", "tile-3x3"), 'no puzzle "tile-3x3". Did you mean "tiles-3x3"'),
+        (("oracle", "tiles-9x9"), "R and C from 2 to 6"),
+        (("oracle", "tiles-4x4"), "TB of memory"),
+        (("oracle", "tiles-3x3", "--radius", "-2"), "the radius is -2"),
+        (("oracle", "tiles-3x3", "--radius", "much"), "Invalid value"),
+        (("oracle", "nowhere.toml"), "cannot read the puzzle file nowhere.toml"),
+        (("puzzles", "--check", "README.md"), "README.md is not a TOML file"),
+        (("puzzles", "cube-2x2", "--check", PYRAMINX), "choose one"),
+        (("nonsense",), "No such command"),
+    ],
+)
+def test_bad_input_gets_one_message_and_exit_code_2(arguments: tuple[str, ...], part: str) -> None:
+    done = run(*arguments, code=2)
+    assert part in re.sub(r"\s+", " ", done.stderr)
+    assert done.stdout == ""
+
+
+def documented_commands() -> list[str]:
+    commands = []
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for block in re.findall(r"```sh\n(.*?)```", path.read_text(), re.DOTALL):
+            commands += [line.split("#")[0].strip() for line in block.splitlines() if line.startswith("undershoot ")]
+    return list(dict.fromkeys(commands))
+
+
+def test_there_are_documented_commands() -> None:
+    assert len(documented_commands()) >= 5
+
+
+@pytest.mark.parametrize("command", documented_commands())
+def test_documented_commands_work(command: str) -> None:
+    run(*command.split()[1:])
+
+
+def test_documented_puzzle_files_are_valid(tmp_path: Path) -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs/add-a-puzzle.md").read_text(), re.DOTALL)
+    assert len(blocks) == 3
+    assert blocks[0] == (ROOT / "examples" / "discs.toml").read_text()
+    for block in blocks:
+        (tmp_path / "puzzle.toml").write_text(block)
+        assert json.loads(run("oracle", str(tmp_path / "puzzle.toml"), "--json").stdout)["states"] > 1
+
+
+@pytest.mark.parametrize("path", ["README.md", "docs/add-a-puzzle.md"])
+def test_documented_python_works(path: str) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=False, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        # What the comments say is printed.
+        for expected in re.findall(r"print\(.*\)  # (.*)", block):
+            assert expected in done.stdout
