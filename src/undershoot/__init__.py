@@ -20,12 +20,20 @@ _HOMES = {
     "oracle": "undershoot.oracles.cache",
     "DistanceTable": "undershoot.oracles.distance_table",
     "UNKNOWN": "undershoot.oracles.distance_table",
+    "heuristic": "undershoot.heuristics.catalogue",
+    "solve": "undershoot.search.astar",
+    "solve_many": "undershoot.search.astar",
+    "SearchOptions": "undershoot.search.options",
+    "Ties": "undershoot.search.options",
+    "Result": "undershoot.search.results",
+    "Status": "undershoot.search.results",
     "UndershootError": "undershoot.errors",
 }
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 
 if TYPE_CHECKING:
     from undershoot.errors import UndershootError as UndershootError
+    from undershoot.heuristics.catalogue import heuristic as heuristic
     from undershoot.kernels.cpu import apply as apply
     from undershoot.kernels.cpu import is_goal as is_goal
     from undershoot.kernels.cpu import successors as successors
@@ -37,6 +45,12 @@ if TYPE_CHECKING:
     from undershoot.puzzles.catalogue import puzzle as puzzle
     from undershoot.puzzles.moves import MoveTable as MoveTable
     from undershoot.puzzles.puzzle import Puzzle as Puzzle
+    from undershoot.search.astar import solve as solve
+    from undershoot.search.astar import solve_many as solve_many
+    from undershoot.search.options import SearchOptions as SearchOptions
+    from undershoot.search.options import Ties as Ties
+    from undershoot.search.results import Result as Result
+    from undershoot.search.results import Status as Status
 
 
 def __getattr__(name: str) -> Any:

@@ -62,6 +62,8 @@ def test_illegal_actions_are_named() -> None:
         TensorMoves(table).apply(torch.from_numpy(table.goals), torch.tensor([0]))
     with pytest.raises(IllegalMove, match="from 0 to 3"):
         us.apply(table, table.goals, np.array([4]))
+    with pytest.raises(IllegalMove, match="from 0 to 3"):
+        us.apply(table, table.goals, np.array([1.9]))
 
 
 def test_pack_refuses_states_that_would_share_a_key() -> None:
@@ -131,5 +133,33 @@ def test_first_steps_are_equally_likely() -> None:
 
 @given(depth=st.integers(-5, -1))
 def test_negative_depths_are_refused(depth: int) -> None:
-    with pytest.raises(us.UndershootError, match="whole numbers from 0"):
+    with pytest.raises(us.UndershootError, match=r"depths must lie in 0\.\."):
         us.scramble(us.puzzle("tiles-3x3").table, np.array([depth]), 0)
+
+
+@pytest.mark.parametrize("depths", [[1.7], ["3"], None, [[1]], 5, [2**40]])
+def test_depths_that_are_not_whole_numbers_are_refused(depths: object) -> None:
+    with pytest.raises(us.UndershootError, match="scramble depths must"):
+        us.scramble(us.puzzle("tiles-3x3").table, depths, 0)  # type: ignore[arg-type]
+
+
+def test_the_rule_may_be_given_by_name_and_unknown_ones_are_refused() -> None:
+    table = us.puzzle("tiles-2x4").table
+    by_name = us.scramble(table, np.full(500, 2), 0, "proper")  # type: ignore[arg-type]
+    assert (by_name.states == us.scramble(table, np.full(500, 2), 0).states).all()
+    assert not us.is_goal(table, by_name.states).any()
+    with pytest.raises(us.UndershootError, match='the scramble rule is "foo"; allowed are proper and plain'):
+        us.scramble(table, np.full(500, 2), 0, "foo")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_empty_batches_are_answered_with_empty_arrays(name: str) -> None:
+    puzzle = us.puzzle(name)
+    none = puzzle.table.goals[:0]
+    assert us.successors(puzzle.table, none)[0].shape == (0, puzzle.table.actions, puzzle.table.cells)
+    assert us.is_goal(puzzle.table, none).shape == (0,)
+    assert puzzle.base_heuristic(none).shape == (0,)
+    assert puzzle.encoding.dense(none).shape == (0, puzzle.encoding.width)
+    assert us.scramble(puzzle.table, np.zeros(0, dtype=int), 0).states.shape == (0, puzzle.table.cells)
+    if puzzle.space.defects is not None:
+        assert puzzle.is_solvable(none).shape == (0,)

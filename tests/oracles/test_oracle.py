@@ -156,8 +156,11 @@ def test_spaces_too_large_for_memory_are_refused_before_they_start() -> None:
         explore(us.puzzle("cube-3x3"), radius=15)
     with pytest.raises(SpaceTooLarge, match="cube-2x2 has 3,674,160 states"):
         explore(us.puzzle("cube-2x2"), memory=10**8)
-    with pytest.raises(us.UndershootError, match="the radius is -1"):
-        explore(us.puzzle("cube-2x2"), radius=-1)
+    for radius in (-1, 65_536, 1.5):
+        with pytest.raises(us.UndershootError, match=f"the radius is {radius}; it must be a whole number from 0 to 65,535"):
+            explore(us.puzzle("cube-2x2"), radius=radius)  # type: ignore[arg-type]
+    with pytest.raises(us.UndershootError, match="a radius of 4 was asked for"):
+        explore(us.puzzle("cube-2x2"), radius=3).within(4)
 
 
 def test_a_puzzle_with_more_states_than_it_says_is_caught() -> None:
@@ -172,6 +175,24 @@ def test_a_puzzle_with_a_false_parity_is_caught() -> None:
     lying = replace(puzzle, parity=us.puzzle("topspin-8-3").cost_parity)
     with pytest.raises(us.UndershootError, match="a move breaks it"):
         explore(lying)
+
+
+def ring_of_three(costs: list[int]) -> Puzzle:
+    source = np.array([[[2, 0, 1], [1, 2, 0], [2, 0, 1]]], dtype=np.uint8)
+    table = replace(
+        us.puzzle("pancake-3").table,
+        source=source,
+        shift=np.zeros_like(source),
+        legal=np.ones((1, 3), dtype=np.bool_),
+        cost=np.array(costs, dtype=np.int32),
+        action_names=("t", "t'", "u"),
+    )
+    return replace(us.puzzle("pancake-3"), name="three", table=table, space=UnknownSpace(table))
+
+
+@pytest.mark.parametrize(("costs", "expected"), [([2, 2, 2], True), ([1, 1, 1], False), ([2, 2, 3], False), ([2, 2, 4], True)])
+def test_parity_is_that_of_costs_not_of_moves(costs: list[int], expected: bool) -> None:
+    assert explore(ring_of_three(costs)).is_bipartite == expected
 
 
 def test_tables_are_cached_and_a_damaged_one_is_made_anew_with_a_warning(tmp_path: Path) -> None:
@@ -199,6 +220,15 @@ def test_a_table_of_another_puzzle_is_refused(tmp_path: Path) -> None:
     own.write_bytes(foreign.read_bytes())
     with pytest.warns(UserWarning, match="belongs to another puzzle"):
         assert us.oracle(us.puzzle("pancake-8"), cache_dir=tmp_path).states == 40320
+
+
+def test_a_table_of_another_radius_under_this_name_is_refused(tmp_path: Path) -> None:
+    puzzle = us.puzzle("tiles-2x2")
+    us.oracle(puzzle, radius=3, cache_dir=tmp_path)
+    (ball,) = tmp_path.rglob("*.npz")
+    ball.rename(ball.with_name(ball.name.replace("within-3", "all")))
+    with pytest.warns(UserWarning, match="its radius is 3, not None"):
+        assert us.oracle(puzzle, cache_dir=str(tmp_path)).states == 12
 
 
 def test_a_cache_that_cannot_be_written_is_only_a_warning(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from undershoot.errors import UnknownPuzzle
         ("tiles-999999999999x3", "R and C from 2 to 6"),
         ("cube-4x4", "N 2 or 3"),
         ("cube-2x3", "N 2 or 3"),
+        ("cube-23x23", "N 2 or 3"),
+        ("TILES-3x3", 'Did you mean "tiles-3x3"'),
         ("pancake-1", "N from 2 to 64"),
         ("topspin-8-8", "K from 2 to N - 1"),
         ("topspin-8-1", "K from 2 to N - 1"),

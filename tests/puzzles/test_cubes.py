@@ -63,6 +63,13 @@ def test_a_published_facelet_string_is_solved_by_its_published_solution() -> Non
     assert us.is_goal(cube.table, state).all()
 
 
+def test_facelets_may_be_written_with_spaces() -> None:
+    for name in ("cube-2x2", "cube-3x3"):
+        cube = us.puzzle(name)
+        state = cube.parse("R U2 F' L D")
+        assert (cube.parse(" ".join(cube.format(state))) == state).all()
+
+
 def test_scrambles_may_be_written_in_the_usual_ways() -> None:
     cube = us.puzzle("cube-3x3")
     plain = cube.parse("R U2 F' L2 B3")

@@ -86,11 +86,17 @@ def test_symmetries_commute_with_moves(name: str) -> None:
             assert (symmetry.image(children[:, a])[legal[:, a]] == images[:, b][legal[:, a]]).all()
 
 
-@pytest.mark.parametrize("name", ALL)
+WITH_PARITY = [name for name in ALL if us.puzzle(name).has_cost_parity]
+
+
+def test_the_puzzles_with_a_parity_are_those_that_should_have_one() -> None:
+    kinds = ("lights-out", "tiles", "cube-2x2-qtm", "cube-3x3-qtm", "topspin-9-3", "pancake-2")
+    assert [name for name in ALL if name.startswith(kinds) and name != "pancake-20"] == WITH_PARITY
+
+
+@pytest.mark.parametrize("name", WITH_PARITY)
 def test_parity_changes_by_the_cost_along_every_edge(name: str) -> None:
     puzzle = us.puzzle(name)
-    if not puzzle.has_cost_parity:
-        return
     states = some_states(name, 500, 3)
     children, legal = us.successors(puzzle.table, states)
     parity = puzzle.cost_parity(states)
@@ -149,6 +155,20 @@ def test_states_of_another_shape_or_with_impossible_values_are_refused(name: str
             us.successors(puzzle.table, bad)
         with pytest.raises(MalformedState):
             puzzle.is_solvable(bad)
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if not us.puzzle(name).table.shift.any()])
+def test_states_that_hold_the_wrong_values_are_not_solvable(name: str) -> None:
+    puzzle = us.puzzle(name)
+    state = puzzle.table.goals.copy()
+    moving = np.flatnonzero((puzzle.table.source != np.arange(puzzle.table.cells)).any(axis=(0, 1)))
+    values = [v for v in state[0, moving] if v != puzzle.table.cursor]
+    cell = next(i for i in moving if state[0, i] not in (values[0], puzzle.table.cursor))
+    state[0, cell] = values[0]
+    if puzzle.space.defects is not None:
+        assert not puzzle.is_solvable(state).any()
+    with pytest.raises(MalformedState, match="does not hold the values"):
+        puzzle.check_solvable(state)
 
 
 def test_known_counts_and_symmetries() -> None:

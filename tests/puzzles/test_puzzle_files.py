@@ -116,12 +116,46 @@ def test_several_goals_are_all_at_distance_zero(tmp_path: Path) -> None:
         (GOOD + '[picture]\ncolours = { a = "nonsense" }\n', "unknown colour"),
         (GOOD + '[[symmetries]]\ncells = "(1 2)"\n', "no symmetry"),
         ("name = ", "not a TOML file"),
+        ("symmetries = 5" + GOOD, "symmetries must be a list"),
+        (GOOD + "[[symmetries]]\nvalues = 5\n", "`values` of a symmetry must be a table"),
+        (GOOD + '[[symmetries]]\nvalues = { a = ["b"] }\n', "both must be symbols"),
+        (GOOD + '[picture]\ncolours = "red"\n', "colours of the picture must be a table"),
+        (GOOD + '[picture]\ncolours = { z = "red" }\n', 'colours "z", which is not a symbol'),
+        (GOOD + '[picture]\nrows = ["1 2 3 1"]\n', "shows cell 1 twice"),
+        (GOOD.replace("(1 2 3)", "(1 2 " + "9" * 5000 + ")"), "cells are numbered 1 to 3"),
+        (GOOD.replace('"a b c"', '"a/b b c"'), "it must be one word without"),
+        (GOOD.replace("turn =", '"a b" ='), "it must be one word without"),
+        (GOOD.replace("goal =", f"symbols = {[str(i) for i in range(300)]}\ngoal =".replace("'", '"')), "at most 256"),
+        (GOOD.replace('"(1 2 3)"', "{ add = { 1 = true } }"), "adds True"),
+        ("x = " + "[" * 5000, "cannot read|not a TOML"),
     ],
 )
 def test_bad_files_are_refused_by_name_and_with_the_reason(tmp_path: Path, text: str, part: str) -> None:
     with pytest.raises(PuzzleFileError, match=part) as refusal:
         us.puzzle(write(tmp_path, text))
     assert "puzzle.toml" in str(refusal.value)
+
+
+def test_symbols_that_are_also_moves_are_read_as_states_where_they_fit(tmp_path: Path) -> None:
+    puzzle = us.puzzle(write(tmp_path, 'name = "q"\ngoal = "L R R"\n[moves]\nL = "(1 2)"\nR = "(2 3)"\n'))
+    assert puzzle.format(puzzle.parse("L R R")) == "L R R"
+    assert puzzle.format(puzzle.parse("L")) == "R L R"
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(GOOD, encoding="utf-8-sig")
+    assert us.puzzle(path).name == "ring"
+
+
+def test_large_puzzles_are_described_without_enumerating_anything(tmp_path: Path) -> None:
+    n = 250
+    goal = " ".join(f"s{i}" for i in range(n))
+    cycle = " ".join(str(i + 1) for i in range(n))
+    puzzle = us.puzzle(write(tmp_path, f'name = "large"\ngoal = "{goal}"\n[moves]\na = "({cycle})"\nb = "(1 2)"\n'))
+    assert not puzzle.space.size_is_exact
+    with pytest.raises(us.UndershootError, match=r"e\+\d+ states"):
+        us.oracle(puzzle, cache_dir=tmp_path)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

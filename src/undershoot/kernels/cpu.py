@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, U16, Bools, Keys, Number, States
-from undershoot.errors import IllegalMove, MalformedState
+from undershoot.arrays import I32, I64, U8, AnyArray, Bools, Keys, Number, States
+from undershoot.errors import IllegalMove
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.plan import Packing, Plan, forward_plan, packing_of
 from undershoot.puzzles.moves import MoveTable
@@ -14,15 +14,16 @@ def successors(table: MoveTable, states: States) -> tuple[States, Bools]:
 
     Of several actions with one effect only the cheapest counts as legal; rows of others hold the parent.
     """
-    check_states(table, states)
+    table.check_states(states)
     return _successors(forward_plan(table), states)
 
 
 def apply(table: MoveTable, states: States, actions: I32 | I64) -> States:
     """uint8[B, n]: each state after its action; IllegalMove names the first that is not allowed."""
-    check_states(table, states)
-    moves = np.ascontiguousarray(actions, dtype=np.int64)
-    if moves.shape != (len(states),) or ((moves < 0) | (moves >= table.actions)).any():
+    table.check_states(states)
+    moves: AnyArray = np.asarray(actions)
+    fits = moves.shape == (len(states),) and np.issubdtype(moves.dtype, np.integer)
+    if not fits or ((moves < 0) | (moves >= table.actions)).any():
         raise IllegalMove(f"one action from 0 to {table.actions - 1} is needed for each of the {len(states)} states")
     # An action that another one replaces in searches may still be played.
     moves = table.alike.astype(np.int64)[moves]
@@ -35,41 +36,19 @@ def apply(table: MoveTable, states: States, actions: I32 | I64) -> States:
 
 def is_goal(table: MoveTable, states: States) -> Bools:
     """bool[B]."""
-    check_states(table, states)
+    table.check_states(states)
     return _is_goal(table.goals, states)
 
 
 def pack(table: MoveTable, states: States) -> Keys:
     """uint64[B, W]: keys that are equal exactly for equal states."""
-    check_states(table, states)
+    table.check_states(states)
     return pack_rows(packing_of(table), states)
 
 
 def unpack(table: MoveTable, keys: Keys) -> States:
     """uint8[B, n]: the states of these keys."""
     return unpack_rows(packing_of(table), np.ascontiguousarray(keys))
-
-
-def check_states(table: MoveTable, states: States) -> None:
-    """Refuse arrays that are not states of this table; compiled code does not look."""
-    if states.dtype != np.uint8 or states.ndim != 2 or states.shape[1] != table.cells:
-        raise MalformedState(f"states must be uint8[B, {table.cells}]; {states.dtype}{list(states.shape)} came")
-    row = _first_malformed(-1 if table.cursor is None else table.cursor, table.modulus, states)
-    if row >= 0:
-        raise MalformedState(f"state {row} is none of this puzzle: {states[row].tolist()}")
-
-
-@compiled
-def _first_malformed(cursor: Number, modulus: U16, states: States) -> Number:
-    for b in range(states.shape[0]):
-        cursors = 0
-        for i in range(states.shape[1]):
-            if states[b, i] >= modulus[i]:
-                return b
-            cursors += states[b, i] == cursor
-        if cursor >= 0 and cursors != 1:
-            return b
-    return -1
 
 
 @compiled

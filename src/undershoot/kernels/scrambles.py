@@ -13,6 +13,8 @@ from undershoot.kernels.cpu import context_of, step_into
 from undershoot.kernels.plan import Plan, backward_plan
 from undershoot.puzzles.moves import MoveTable, Pair, classify_pairs
 
+MAX_DEPTH = 1_000_000
+
 
 class ScrambleRule(StrEnum):
     """Which step may follow which."""
@@ -41,9 +43,15 @@ def scramble(table: MoveTable, depths: AnyArray, seed: int, rule: ScrambleRule =
     Walks run backwards along the moves, so that the cost walked bounds the cost to the goal also where moves cannot be
     undone. Row b depends on the seed, b and depths[b] alone.
     """
-    walked = np.ascontiguousarray(depths, dtype=np.int32)
-    if walked.ndim != 1 or (walked < 0).any():
-        raise UndershootError("scramble depths must be a list of whole numbers from 0")
+    if rule not in list(ScrambleRule):
+        raise UndershootError(f'the scramble rule is "{rule}"; allowed are {" and ".join(ScrambleRule)}')
+    rule = ScrambleRule(rule)
+    given = np.asarray(depths)
+    if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
+        raise UndershootError(f"scramble depths must be a list of whole numbers from 0; {depths!r} came")
+    if ((given < 0) | (given > MAX_DEPTH)).any():
+        raise UndershootError(f"scramble depths must lie in 0..{MAX_DEPTH:,}; {given.min()}..{given.max()} came")
+    walked = np.ascontiguousarray(given, dtype=np.int32)
     plan = backward_plan(table)
     distinct = rule is ScrambleRule.PROPER and table.presses_commute
     available = int(table.forward.legal.sum())

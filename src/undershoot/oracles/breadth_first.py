@@ -13,9 +13,10 @@ from undershoot.kernels.cpu import pack
 from undershoot.kernels.plan import packing_of
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.oracles.neighbour_keys import NeighbourKeys, neighbour_keys, write_neighbours
-from undershoot.oracles.size import available_memory, check_radius, check_size
+from undershoot.oracles.size import available_memory, check_size, checked_radius
 from undershoot.oracles.state_index import (
     DISTANCE_BITS,
+    MAX_DISTANCE,
     ROW,
     Words,
     build_index,
@@ -30,7 +31,6 @@ from undershoot.puzzles.puzzle import Puzzle
 
 CHUNK = 1 << 14
 BLOCK = 32
-FARTHEST = np.iinfo(np.uint16).max
 
 
 class _Store:
@@ -117,15 +117,18 @@ def _following(table: MoveTable, steps: Steps) -> tuple[Bools, bool]:
     D - 1, and x has the larger number. So the predecessor with the largest step number does lead to s.
 
     Nor is a breach of parity overlooked: the four states of an exchanged pair form a square, of which three sides are
-    looked at, or follow from others in the same way; a pair that comes to one step of equal cost is one by itself.
+    looked at, or follow from others in the same way; a pair that comes to one step of equal and odd cost is one by itself.
     """
     contexts, width = steps.legal.shape
     after = steps.legal[steps.landing].reshape(contexts * width, width)
     costs = steps.cost[steps.legal]
+    # Of actions with one effect only the cheapest is followed; the others may differ from it in parity.
+    alike_agree = bool((table.cost % 2 == table.cost[table.alike] % 2).all())
     if costs.min() < costs.max():
-        return np.concatenate([after, steps.legal]), True
+        return np.concatenate([after, steps.legal]), alike_agree
     pairs = classify_pairs(table, steps).reshape(contexts * width, width)
-    return np.concatenate([after & (pairs == Pair.NEW), steps.legal]), not (pairs == Pair.ONE_STEP).any()
+    triangles = (pairs == Pair.ONE_STEP).any() and costs[0] % 2 == 1
+    return np.concatenate([after & (pairs == Pair.NEW), steps.legal]), alike_agree and not triangles
 
 
 def explore(
@@ -137,7 +140,7 @@ def explore(
     starts. progress: called now and then with (states found, distance reached).
     """
     table = puzzle.table
-    check_radius(radius)
+    radius = checked_radius(radius)
     packing, steps = packing_of(table), table.backward
     words, width = int(packing.word[-1]) + 1, steps.legal.shape[1]
     limit = available_memory() if memory is None else memory
@@ -148,7 +151,7 @@ def explore(
     scratch = _scratch(len(neighbours.radix), width, words)
     store.add_goals(table, width)
     buckets: dict[int, list[U32]] = {0: [np.arange(store.count, dtype=np.uint32)]}
-    farthest = FARTHEST if radius is None else min(radius, FARTHEST)
+    farthest = MAX_DISTANCE if radius is None else radius
 
     def arguments(rows: U32, here: int) -> tuple[Any, ...]:
         known = (store.keys, store.distance, store.arrival, store.index, store.count, word_numbers(store.keys))
@@ -168,7 +171,7 @@ def explore(
             if store.count < 0:
                 raise UndershootError(f"{puzzle.name} has more states than the {most:,} that it says it has")
             if beyond and radius is None:
-                raise UndershootError(f"{puzzle.name} has states farther than {FARTHEST} from the goal; tables end there")
+                raise UndershootError(f"{puzzle.name} has states farther than {MAX_DISTANCE} from the goal; tables end there")
             is_bipartite &= odd == 0
             rows, distances = scratch.found[:found], scratch.found_at[:found]
             for distance in np.unique(distances).tolist():

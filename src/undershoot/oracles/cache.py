@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -14,10 +13,10 @@ from undershoot.arrays import AnyArray
 from undershoot.files import cache_folder, written_atomically
 from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
-from undershoot.oracles.size import check_radius
+from undershoot.oracles.size import checked_radius
 from undershoot.puzzles.puzzle import Puzzle
 
-FORMAT = "undershoot distance table 1"
+FORMAT = "undershoot distance table 2"
 
 
 class DamagedTable(Exception):
@@ -27,23 +26,26 @@ class DamagedTable(Exception):
 def oracle(
     puzzle: Puzzle,
     radius: int | None = None,
-    cache_dir: Path | None = None,
+    cache_dir: Path | str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> DistanceTable:
     """Exact costs to the goal: from the cache, or by `explore`, whose result is then cached.
 
     cache_dir: by default a folder of the platform's cache. A damaged file is made anew, with a warning.
     """
-    check_radius(radius)
-    folder = (cache_dir or cache_folder()) / "oracles"
-    for known in (radius, None):
+    radius = checked_radius(radius)
+    folder = (Path(cache_dir) if cache_dir is not None else cache_folder()) / "oracles"
+    for known in dict.fromkeys((radius, None)):
         path = _path(folder, puzzle, known)
-        if path.exists():
-            try:
-                table = load(path, puzzle)
-                return table if known == radius or radius is None else table.within(radius)
-            except DamagedTable as damage:
-                warnings.warn(f"the cached distances {path} are damaged ({damage}); they are computed again", stacklevel=2)
+        try:
+            table = load(path, puzzle, known)
+            return table if known == radius or radius is None else table.within(radius)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            warnings.warn(f"the cached distances {path} cannot be read: {error.strerror}", stacklevel=2)
+        except DamagedTable as damage:
+            warnings.warn(f"the cached distances {path} are damaged ({damage}); they are computed again", stacklevel=2)
     table = explore(puzzle, radius, progress=progress)
     path = _path(folder, puzzle, radius)
     try:
@@ -66,32 +68,38 @@ def save(path: Path, table: DistanceTable) -> None:
         "radius": table.radius,
         "is_bipartite": table.is_bipartite,
         "seconds": table.seconds,
-        "sha256": _digest(table.keys, table.histogram),
     }
     keys = np.ascontiguousarray(table.keys, dtype="<u8")
+    histogram = np.ascontiguousarray(table.histogram, dtype="<i8")
+    about["sha256"] = _digest(about, keys, histogram)
     with written_atomically(path) as file:
-        np.savez(file, keys=keys, histogram=table.histogram, about=np.array(json.dumps(about)))
+        np.savez(file, keys=keys, histogram=histogram, about=np.array(json.dumps(about)))
 
 
-def load(path: Path, puzzle: Puzzle) -> DistanceTable:
-    """Read a table; DamagedTable if it is not one of this puzzle, byte for byte as it was written."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            keys, histogram = archive["keys"], archive["histogram"]
-            about: dict[str, Any] = json.loads(str(archive["about"]))
-    except (OSError, ValueError, KeyError, BadZipFile, EOFError) as error:
-        raise DamagedTable(f"it cannot be read: {error}") from error
+def load(path: Path, puzzle: Puzzle, radius: int | None) -> DistanceTable:
+    """Read a table; DamagedTable if it is not the one of this puzzle and radius, byte for byte as it was written."""
+    with path.open("rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                keys, histogram = archive["keys"], archive["histogram"]
+                about: dict[str, Any] = dict(json.loads(str(archive["about"])))
+        except Exception as error:  # a damaged archive fails in more ways than can be listed
+            raise DamagedTable("it is not an archive of distances") from error
+    checksum = about.pop("sha256", None)
     if about.get("format") != FORMAT:
         raise DamagedTable(f"its format is {about.get('format')!r}, not {FORMAT!r}")
     if about.get("fingerprint") != puzzle.table.fingerprint:
         raise DamagedTable("it belongs to another puzzle")
-    if about.get("sha256") != _digest(keys, histogram):
+    if about.get("radius") != radius:
+        raise DamagedTable(f"its radius is {about.get('radius')}, not {radius}")
+    if checksum != _digest(about, keys, histogram):
         raise DamagedTable("its checksum is wrong")
-    return DistanceTable(puzzle.table, keys, histogram, about["radius"], about["is_bipartite"], about["seconds"])
+    return DistanceTable(puzzle.table, keys, histogram, radius, about["is_bipartite"], about["seconds"])
 
 
-def _digest(*arrays: AnyArray) -> str:
-    digest = hashlib.sha256()
+def _digest(about: dict[str, Any], *arrays: AnyArray) -> str:
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for array in arrays:
+        digest.update(f"{array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

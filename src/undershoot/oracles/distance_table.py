@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from undershoot.arrays import I32, I64, U16, U64, Keys, States
+from undershoot.errors import UndershootError
 from undershoot.kernels.cpu import pack, unpack
 from undershoot.oracles.state_index import build_index, look_up, slots_for
 from undershoot.puzzles.moves import MoveTable
@@ -68,8 +69,8 @@ class DistanceTable:
 
     def within(self, radius: int) -> "DistanceTable":
         """The part of this table inside a smaller ball."""
-        if self.radius is not None and radius > self.radius:
-            raise ValueError(f"this table ends at radius {self.radius}; {radius} was asked for")
+        if radius < 0 or (self.radius is not None and radius > self.radius):
+            raise UndershootError(f"this table goes from 0 to {self.radius}; a radius of {radius} was asked for")
         histogram = self.histogram[: radius + 1]
         keys = self.keys[: histogram.sum()]
         return DistanceTable(self.table, keys, histogram, radius, self.is_bipartite, self.seconds)

@@ -29,6 +29,12 @@ class NeighbourKeys(NamedTuple):
     """uint64[C, groups, digits, S * W]."""
 
 
+def table_bytes(table: MoveTable, steps: Steps, words: int) -> int:
+    """How much memory `parts` takes, at most."""
+    contexts, width, cells = steps.source.shape
+    return int(max(TABLE_BYTES, contexts * cells * table.values * width * words * 8))
+
+
 def neighbour_keys(table: MoveTable, steps: Steps, packing: Packing) -> NeighbourKeys:
     """Groups as large as the size of the table allows."""
     contexts, width, cells = steps.source.shape

@@ -1,13 +1,16 @@
 """How large a space is, and whether it fits into memory, before anything is enumerated."""
 
 import os
+from decimal import Decimal
+from operator import index
 from pathlib import Path
 
 import numpy as np
 
 from undershoot.arrays import AnyArray
 from undershoot.errors import SpaceTooLarge, UndershootError
-from undershoot.oracles.state_index import MAX_LOAD, MAX_ROWS
+from undershoot.oracles.neighbour_keys import table_bytes
+from undershoot.oracles.state_index import MAX_DISTANCE, MAX_LOAD, MAX_ROWS
 from undershoot.puzzles.moves import MoveTable, Pair, Steps, classify_pairs
 from undershoot.puzzles.puzzle import Puzzle
 
@@ -25,8 +28,10 @@ def available_memory() -> int:
     try:
         limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
         used = int(Path("/sys/fs/cgroup/memory.current").read_text())
-        return min(free, limit - used)
-    except (OSError, ValueError):
+        # Pages of files that were read count as used, but are given up when memory runs short.
+        statistics = dict(line.split() for line in Path("/sys/fs/cgroup/memory.stat").read_text().splitlines())
+        return min(free, limit - used + int(statistics["inactive_file"]))
+    except (OSError, ValueError, KeyError):
         return free
 
 
@@ -38,10 +43,17 @@ def state_bytes(words: int) -> int:
     return int(1.5 * stored + index + queue)
 
 
-def check_radius(radius: int | None) -> None:
-    """Refuse what is not the radius of a ball; None stands for the whole space."""
-    if radius is not None and radius < 0:
-        raise UndershootError(f"the radius is {radius}; it must be a whole number from 0")
+def checked_radius(radius: int | None) -> int | None:
+    """The radius of a ball, or None for the whole space; anything else is refused."""
+    if radius is None:
+        return None
+    try:
+        whole = index(radius)
+    except TypeError:
+        whole = -1
+    if not 0 <= whole <= MAX_DISTANCE:
+        raise UndershootError(f"the radius is {radius}; it must be a whole number from 0 to {MAX_DISTANCE:,}")
+    return whole
 
 
 def check_size(puzzle: Puzzle, radius: int | None, words: int, memory: int) -> int:
@@ -49,7 +61,7 @@ def check_size(puzzle: Puzzle, radius: int | None, words: int, memory: int) -> i
     most = puzzle.space.size
     if radius is not None:
         most = min(most, walks_within(puzzle.table, puzzle.table.backward, radius, most))
-    need = most * state_bytes(words)
+    need = most * state_bytes(words) + table_bytes(puzzle.table, puzzle.table.backward, words)
     if need <= memory and most <= MAX_ROWS:
         return most
     exactly = "" if radius is None and puzzle.space.size_is_exact else "up to "
@@ -99,13 +111,11 @@ def walks_within(table: MoveTable, steps: Steps, radius: int, enough: int) -> in
 
 
 def _count(number: int) -> str:
-    return f"{number:,}" if number < 10**15 else f"{float(number):.2e}"
+    return f"{number:,}" if number < 10**15 else f"{Decimal(number):.2e}"
 
 
 def _bytes(number: int) -> str:
-    size = float(number)
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} PB" if size < 10**6 else f"{size:.1e} PB"
+    for power, unit in enumerate(("bytes", "kB", "MB", "GB", "TB", "PB")):
+        if number < 1000 ** (power + 1):
+            return f"{number / 1000**power:.3g} {unit}"
+    return f"{Decimal(number):.2e} bytes"

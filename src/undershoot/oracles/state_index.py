@@ -8,10 +8,12 @@ import numpy as np
 
 from undershoot.arrays import I32, I64, U16, U64, Keys, Number
 from undershoot.kernels.compiler import compiled
+from undershoot.kernels.hashing import finished, mixed
 
 Words = tuple[int, ...]
 """The numbers of a key's words, (0, 1, ...). As a tuple, so that loops over them are compiled for their number."""
 
+MAX_DISTANCE = 2**16 - 1
 MAX_LOAD = 0.6
 BATCH = 512
 MAX_ROWS = 2**32 - 2
@@ -51,9 +53,8 @@ def key_hash(keys: Keys, row: Number, words: Words) -> Number:
     """64 mixed bits of the key in a row."""
     h: Number = np.uint64(0)
     for w in words:
-        h = (h ^ keys[row, w]) * np.uint64(0x9E3779B97F4A7C15)
-        h ^= h >> np.uint64(32)
-    return h * np.uint64(0xD6E8FEB86659FD93)
+        h = mixed(h, keys[row, w])
+    return finished(h)
 
 
 @compiled

@@ -40,7 +40,7 @@ def _tiles(r: str, c: str, first: str) -> Puzzle | None:
 
 
 def _cube(side: str, other: str, metric: str) -> Puzzle | None:
-    return cubes.cube(int(side), bool(metric)) if side == other and side in "23" else None
+    return cubes.cube(int(side), bool(metric)) if side == other and side in ("2", "3") else None
 
 
 def _pancake(n: str) -> Puzzle | None:
@@ -92,8 +92,9 @@ FAMILIES = (
 ALIASES = {"8-puzzle": "tiles-3x3", "15-puzzle": "tiles-4x4", "24-puzzle": "tiles-5x5", "35-puzzle": "tiles-6x6"}
 
 
-def puzzle(name: str) -> Puzzle:
+def puzzle(name: str | Path) -> Puzzle:
     """The puzzle of this name, or from the puzzle file at this path (anything that ends in .toml)."""
+    name = str(name)
     if name.endswith(".toml"):
         return puzzle_file.load(Path(name))
     return _by_name(ALIASES.get(name, name))
@@ -111,6 +112,6 @@ def _by_name(name: str) -> Puzzle:
                 raise UnknownPuzzle(f'there is no "{name}": {family.form} takes {family.sizes}.')
             return built
     known = [*(example for family in FAMILIES for example in family.examples), *ALIASES]
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
     hint = "Did you mean " + " or ".join(f'"{c}"' for c in close) + "? " if close else ""
     raise UnknownPuzzle(f'no puzzle "{name}". {hint}`undershoot puzzles` lists them; a path to a .toml file works too.')

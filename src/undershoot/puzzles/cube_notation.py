@@ -21,8 +21,6 @@ class CubeNotation:
         self.table, self.geometry, self.space = table, geometry, space
         faces = " ".join(FACES)
         self.help = f'moves such as "R U2 F\'" (faces {faces}, rotations x y z), or {table.cells} facelets in the order {faces}'
-        identity = np.arange(table.cells)
-        self._held = np.flatnonzero((table.source[0] == identity).all(axis=0))
 
     def parse(self, text: str) -> U8:
         """A facelet string held in any way, or a scramble."""
@@ -37,8 +35,11 @@ class CubeNotation:
 
     def _is_facelets(self, words: list[str]) -> bool:
         joined = "".join(words)
-        if set(joined) - set(FACES) or all(len(word) == 1 for word in words):
+        if set(joined) - set(FACES):
             return False
+        if all(len(word) == 1 for word in words):
+            # Single letters are turns, unless they are just as many of each face as there are stickers.
+            return all(6 * joined.count(face) == self.table.cells for face in FACES)
         # Nobody writes a turn twice without a space ("UU"), so doubled letters are stickers, even if some are missing.
         return len(joined) == self.table.cells or bool(re.search(r"(.)\1", "".join(words)))
 
@@ -69,8 +70,8 @@ class CubeNotation:
             if defect:
                 raise UnsolvableState(f"this is not a cube: {self.space.reasons[defect - 1]}: {self.format(state)}")
         held = state[self.geometry.holds]
-        home = (held[:, self._held] == self.table.goals[0][self._held]).all(axis=1)
+        home = (held[:, self.space.held] == self.table.goals[0][self.space.held]).all(axis=1)
         if not home.any():
-            centres = self.format(state[self._held])
+            centres = self.format(state[self.space.held])
             raise UnsolvableState(f"its centres are {centres} in the order U R F D L B, which is no way to hold a cube")
         return np.asarray(held[int(np.argmax(home))])

@@ -17,8 +17,8 @@ class CubeSpace:
         self._orbit = OrbitSpace(table)
         self._corners = _Recogniser(geometry.corners, geometry.face_of)
         self._edges = _Recogniser(geometry.edges, geometry.face_of)
-        # Cells that no turn moves hold the cube in place.
-        self._held = np.flatnonzero((table.source[0] == np.arange(table.cells)).all(axis=0))
+        self.held = np.flatnonzero((table.source[0] == np.arange(table.cells)).all(axis=0))
+        """The cells that no turn moves, by which the cube is held."""
         self._goal = table.goals[0]
         corners = [f"its corner {geometry.piece_name(c)} has colours that no corner of a cube has" for c in geometry.corners]
         edges = [f"its edge {geometry.piece_name(e)} has colours that no edge of a cube has" for e in geometry.edges]
@@ -40,7 +40,7 @@ class CubeSpace:
 
     def sample(self, random: np.random.Generator, count: int) -> States:
         """Uniform over the group, so uniform over the pieces' permutations and twists that turns allow."""
-        return self._orbit._images_of_goal(random, count)
+        return self._orbit.images_of_goal(random, count)
 
     def corner_parity(self, states: States) -> I64:
         """int64[B]: whether the corners are an odd permutation; a quarter turn changes it."""
@@ -49,7 +49,7 @@ class CubeSpace:
     def defects(self, states: States) -> I64:
         """The first of `reasons` that applies, plus one."""
         result = self.piece_defects(states)
-        held = (states[:, self._held] == self._goal[self._held]).all(axis=1)
+        held = (states[:, self.held] == self._goal[self.held]).all(axis=1)
         return np.where((result == 0) & ~held, len(self.reasons), result)
 
     def piece_defects(self, states: States) -> I64:
@@ -57,7 +57,7 @@ class CubeSpace:
         corner, twist = self._corners(states)
         edge, flip = self._edges(states)
         pieces = np.concatenate([corner, edge], axis=1)
-        first = len(pieces[0]) + 1
+        first = pieces.shape[1] + 1
         checks = [
             _has_repeats(corner),
             _has_repeats(edge),

@@ -20,7 +20,8 @@ class Encoding:
 
     def dense(self, states: States) -> F32:
         """float32[B, width] of zeros and ones."""
-        active = self.features[np.arange(states.shape[1]), states].reshape(len(states), -1)
+        active = self.features[np.arange(states.shape[1]), states]
+        active = active.reshape(len(states), active.shape[1] * active.shape[2])
         inputs = np.zeros((len(states), self.width + 1), dtype=np.float32)
         # Input number -1 is the spare last column, cut off below.
         np.put_along_axis(inputs, active.astype(np.int64) % (self.width + 1), 1.0, axis=1)

@@ -80,7 +80,7 @@ class ImageSpace:
         n = len(presses)
         # Eliminate on (A | I): each reduced row records which rows of A were added to make it.
         reduced = np.concatenate([presses, np.eye(n, dtype=np.uint8)], axis=1)
-        self.rank = _eliminate(reduced, n)
+        self.rank = eliminate(reduced, n)
         # Rows whose left half vanished are the kernel of A (A is symmetric); lights must be orthogonal to it.
         self.kernel = reduced[self.rank :, n:]
         """uint8[nullity, n], a basis of the presses that change nothing."""
@@ -109,7 +109,7 @@ def _mod2(left: AnyArray, right: AnyArray) -> U8:
     return np.asarray((left.astype(np.float32) @ right.astype(np.float32)) % 2, dtype=np.uint8)
 
 
-def _eliminate(matrix: U8, columns: int) -> int:
+def eliminate(matrix: U8, columns: int) -> int:
     """Gauss-Jordan over GF(2) in place on the first `columns` columns; returns the rank."""
     rank = 0
     for column in range(columns):
@@ -126,7 +126,7 @@ def _solve(matrix: U8, right: U8) -> U8:
     """One x with matrix x = right over GF(2); a solution must exist."""
     n = len(matrix)
     reduced = np.concatenate([matrix, right[:, None]], axis=1)
-    rank = _eliminate(reduced, n)
+    rank = eliminate(reduced, n)
     x = np.zeros(n, dtype=np.uint8)
     x[[int(np.argmax(row[:n])) for row in reduced[:rank]]] = reduced[:rank, n]
     return x

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from undershoot.arrays import I32, U8, U16, AnyArray, Bools, States
-from undershoot.errors import MoveTableError
+from undershoot.errors import MalformedState, MoveTableError
 
 MAX_CELLS = 255
 
@@ -31,7 +31,7 @@ class Symmetry(NamedTuple):
     values: U8
     """uint8[m], a permutation of the values."""
     actions: I32
-    """int32[A], a permutation of the actions that keeps their costs."""
+    """int32[A], for each action one of the same cost; of several with one effect it is the first."""
 
     def image(self, states: States) -> States:
         """The states seen through this symmetry: uint8[B, n], at the same cost from the goal."""
@@ -117,6 +117,25 @@ class MoveTable:
     def has_distinct_values(self) -> bool:
         """Whether actions only move values, and no value occurs twice."""
         return not self.shift.any() and all(len(set(goal.tolist())) == self.cells for goal in self.goals)
+
+    def check_states(self, states: States) -> None:
+        """Refuse what is not uint8[B, n] with values that the cells can hold; compiled code does not look."""
+        kind = f"{states.dtype}{list(states.shape)}" if isinstance(states, np.ndarray) else type(states).__name__
+        if kind != f"uint8[{len(states)}, {self.cells}]":
+            raise MalformedState(f"states must be an array uint8[B, {self.cells}]; {kind} came")
+        wrong = (states >= self.modulus).any(axis=1)
+        if self.cursor is not None:
+            wrong |= (states == self.cursor).sum(axis=1) != 1
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise MalformedState(f"state {row} is none of this puzzle: {states[row].tolist()}")
+
+    def holds_right_values(self, states: States) -> Bools:
+        """bool[B]: whether each value occurs as often as in a goal; always where moves change values."""
+        if self.shift.any():
+            return np.ones(len(states), dtype=np.bool_)
+        ordered, goals = np.sort(states, axis=1), np.sort(self.goals, axis=1)
+        return np.asarray((ordered[:, None] == goals).all(axis=2).any(axis=1))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -313,6 +332,13 @@ def _effect_bytes(legal: Bools, source: AnyArray, shift: AnyArray) -> bytes:
 
 
 def _check_shapes(table: MoveTable) -> None:
+    kinds = {"source": "uint8", "shift": "uint8", "modulus": "uint16", "legal": "bool", "cost": "int32", "goals": "uint8"}
+    for name, kind in kinds.items():
+        array = getattr(table, name)
+        if not isinstance(array, np.ndarray) or array.dtype != kind:
+            raise MoveTableError(f"{name} must be an array of {kind}; {getattr(array, 'dtype', type(array).__name__)} came")
+    if table.source.ndim != 3:
+        raise MoveTableError(f"source has shape {table.source.shape}; it must have one row for each context and action")
     contexts, actions, cells = table.source.shape
     if not 1 <= cells <= MAX_CELLS:
         raise MoveTableError(f"a state has {cells} cells; allowed are 1 to {MAX_CELLS}")

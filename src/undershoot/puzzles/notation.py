@@ -62,18 +62,20 @@ class Words:
         self._values = {symbol: value for value, symbol in enumerate(symbols)}
 
     def parse(self, text: str) -> U8:
-        """A scramble if every word is a move, otherwise a state; "/", "|" and "," may separate rows."""
+        """A state, or a scramble; "/", "|" and "," may separate rows. What could be either is a state."""
         words = re.sub(r"[/|,;\[\]]", " ", text).split()
         if not words:
             raise MalformedState(f"the text is empty; expected: {self.help}")
-        if all(word in self._actions for word in words):
+        if all(word in self._actions for word in words) and not self._is_state(words):
             return play(self.table, self.table.goals[0], [self._actions[word] for word in words])
-        n = self.table.cells
-        if all(len(symbol) == 1 for symbol in self.symbols) and len("".join(words)) == n:
-            words = list("".join(words))
-        unknown = [word for word in words if word not in self._values]
-        if unknown:
-            raise MalformedState(f'"{unknown[0]}" is neither a move nor a value of this puzzle; expected: {self.help}')
+        n, joined = self.table.cells, "".join(words)
+        if all(len(symbol) == 1 for symbol in self.symbols) and set(joined) & set(self.symbols) and not self._has_move(words):
+            words = list(joined)
+        for word in words:
+            if word not in self._values and word not in self._actions:
+                raise MalformedState(f'"{word}" is neither a move nor a value of this puzzle; expected: {self.help}')
+        if not all(word in self._values for word in words):
+            raise MalformedState(f"moves and values are mixed; expected: {self.help}")
         if len(words) != n:
             raise MalformedState(f"{len(words)} values came; a state has {n}. Expected: {self.help}")
         state = np.array([self._values[word] for word in words], dtype=np.uint8)
@@ -82,6 +84,15 @@ class Words:
             raise MalformedState(f'cell {cell + 1} cannot hold "{words[cell]}"; expected: {self.help}')
         check_values(self.table, state, self.symbols)
         return state
+
+    def _has_move(self, words: list[str]) -> bool:
+        return any(word in self._actions for word in words)
+
+    def _is_state(self, words: list[str]) -> bool:
+        if len(words) != self.table.cells or not all(word in self._values for word in words):
+            return False
+        state = np.array([[self._values[word] for word in words]], dtype=np.uint8)
+        return bool(self.table.holds_right_values(state)[0])
 
     def format(self, state: U8) -> str:
         """Rows separated by " / ", or by a space where symbols are joined."""

@@ -40,7 +40,8 @@ def pancake(n: int) -> Puzzle:
         ),
         picture=Picture(
             grid(n, 1),
-            tuple(("━" * (2 * v + 1)).center(2 * n + 1) + f" {v + 1:>2}" for v in range(n)),
+            # At most 61 wide, so that tall stacks still fit a terminal.
+            tuple(("━" * (1 + 2 * (v * min(n, 31) // n))).center(2 * min(n, 31) + 1) + f" {v + 1:>2}" for v in range(n)),
             tuple(f"bold {palette[v % len(palette)]}" for v in range(n)),
         ),
         encoding=one_hot(table.modulus),

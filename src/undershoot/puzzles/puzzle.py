@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from undershoot.arrays import I64, Bools, States
-from undershoot.errors import MalformedState, NotAvailable, UnsolvableState
+from undershoot.errors import MalformedState, NotAvailable, UndershootError, UnsolvableState
 from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.encoding import Encoding
 from undershoot.puzzles.moves import MoveTable
@@ -44,6 +44,7 @@ class Puzzle:
 
     def format(self, states: States) -> str:
         """One state as text that `parse` takes."""
+        self.table.check_states(one_state(states)[None])
         return self.notation.format(one_state(states))
 
     def draw(self, states: States) -> "Text":
@@ -52,23 +53,20 @@ class Puzzle:
 
     def is_solvable(self, states: States) -> Bools:
         """bool[B]; NotAvailable where this puzzle cannot tell without enumerating its states."""
-        self.check_shape(states)
+        self.table.check_states(states)
         if self.space.defects is None:
             raise NotAvailable(f"{self.name} cannot tell whether a state is solvable; its oracle can: undershoot oracle")
-        return np.asarray(self.space.defects(states) == 0)
-
-    def check_shape(self, states: States) -> None:
-        """Refuse arrays that are not uint8[B, n] with values that the cells can hold."""
-        n = self.table.cells
-        if states.dtype != np.uint8 or states.ndim != 2 or states.shape[1] != n:
-            raise MalformedState(f"{self.name} takes states uint8[B, {n}]; {states.dtype}{list(states.shape)} came")
-        if (states >= self.table.modulus).any():
-            row = int(np.argmax((states >= self.table.modulus).any(axis=1)))
-            raise MalformedState(f"state {row} holds a value that {self.name} does not have: {states[row].tolist()}")
+        result = self.table.holds_right_values(states)
+        result[result] = self.space.defects(states[result]) == 0
+        return result
 
     def check_solvable(self, states: States) -> None:
         """Refuse the first state that is known to have no solution, with the reason."""
-        self.check_shape(states)
+        self.table.check_states(states)
+        wrong = ~self.table.holds_right_values(states)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise MalformedState(f"state {row} does not hold the values of {self.name}: {states[row].tolist()}")
         if self.space.defects is None:
             return
         defects = self.space.defects(states)
@@ -79,6 +77,8 @@ class Puzzle:
 
     def sample(self, count: int, seed: int) -> States:
         """uint8[count, n]: solvable states, independent and each equally likely; NotAvailable where that cannot be."""
+        if count < 0 or seed < 0:
+            raise UndershootError(f"{count} states with seed {seed} were asked for; both must be at least 0")
         if self.space.sample is None:
             raise NotAvailable(f"{self.name} cannot draw uniformly random states; scramble its goal instead")
         return self.space.sample(np.random.default_rng(seed), count)
@@ -104,4 +104,5 @@ class Puzzle:
         """int64[B], the cost of every solution of the state mod 2; NotAvailable where solutions differ."""
         if self._parity is None:
             raise NotAvailable(f"{self.name} has states with solutions of even and of odd cost")
+        self.table.check_states(states)
         return self._parity(states)

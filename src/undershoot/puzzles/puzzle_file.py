@@ -21,18 +21,23 @@ KEYS = {"name", "summary", "goal", "goals", "symbols", "cursor", "powers", "move
 MOVE_KEYS = {"cycles", "at", "add", "cost"}
 PICTURE_KEYS = {"rows", "colours"}
 MAX_POWER = 12
+MAX_SYMBOLS = 256
+MAX_GROUP_CELLS = 64  # above, finding the group may take minutes
 
 
 def load(path: Path) -> Puzzle:
     """The puzzle that a file describes; PuzzleFileError names the file and what is wrong with it."""
     try:
-        with path.open("rb") as file:
-            return _build(tomllib.load(file))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise PuzzleFileError(f"cannot read the puzzle file {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        # A name that is defined twice ends up here as well.
-        raise PuzzleFileError(f"{path} is not a TOML file: {error}") from error
+        hint = "; is a name given twice?" if "overwrite" in str(error) else ""
+        raise PuzzleFileError(f"{path} is not a TOML file: {error}{hint}") from error
+    except (RecursionError, ValueError) as error:
+        raise PuzzleFileError(f"cannot read the puzzle file {path!s}: {error}") from error
+    try:
+        return _build(data)
     except UndershootError as error:
         raise PuzzleFileError(f"{path}: {error}") from error
 
@@ -52,7 +57,10 @@ def _build(data: dict[str, Any]) -> Puzzle:
             f"goals hold {sorted({len(row) for row in words})} symbols; all need one number from 1 to {MAX_CELLS}"
         )
     symbols = _texts(data, "symbols") if "symbols" in data else list(dict.fromkeys(s for row in words for s in row))
+    if len(symbols) > MAX_SYMBOLS:
+        raise MoveTableError(f"there are {len(symbols)} symbols; at most {MAX_SYMBOLS} are allowed")
     for symbol in symbols:
+        _check_word("symbol", symbol)
         if symbols.count(symbol) > 1:
             raise MoveTableError(f'two symbols are called "{symbol}"')
     value_of = {symbol: value for value, symbol in enumerate(symbols)}
@@ -67,12 +75,14 @@ def _build(data: dict[str, Any]) -> Puzzle:
         cursor=cursor,
     )
     if listed := data.get("symmetries"):
+        if not isinstance(listed, list):
+            raise MoveTableError("symmetries must be a list of tables, [[symmetries]]")
         table = table.with_symmetries(_symmetry(entry, cells, value_of) for entry in listed)
     return Puzzle(
         name=name,
         summary=_text(data, "summary", name),
         table=table,
-        space=OrbitSpace(table) if table.is_permutation_puzzle else UnknownSpace(table),
+        space=OrbitSpace(table) if table.is_permutation_puzzle and cells <= MAX_GROUP_CELLS else UnknownSpace(table),
         notation=Words(
             table, symbols, cells, f'{cells} symbols such as "{texts[0]}", or moves such as "{table.action_names[0]}"'
         ),
@@ -129,8 +139,7 @@ def _moves(data: dict[str, Any], cells: int, values: int, has_cursor: bool) -> d
         move = {"cycles": entry} if isinstance(entry, str) else entry
         if not isinstance(move, dict):
             raise MoveTableError(f'move {name} must be cycles such as "(1 2 3)" or a table')
-        if not name.strip() or len(name.split()) != 1:
-            raise MoveTableError(f'a move is called "{name}"; names are single words')
+        _check_word("move", name)
         _only(move, MOVE_KEYS, f"move {name}")
         source, shift, legal = _move(name, move, cells, values, contexts)
         cost = move.get("cost", 1)
@@ -151,6 +160,11 @@ def _moves(data: dict[str, Any], cells: int, values: int, has_cursor: bool) -> d
         "cost": np.array([row[3] for row in rows], dtype=np.int32),
         "action_names": tuple(names),
     }
+
+
+def _check_word(kind: str, word: str) -> None:
+    if not re.fullmatch(r"[^\s/|,;\[\]#]+", word):
+        raise MoveTableError(f'a {kind} is called "{word}"; it must be one word without / | , ; # and brackets')
 
 
 def _powers(name: str, source: U8) -> list[tuple[str, U8]]:
@@ -176,37 +190,39 @@ def _move(name: str, move: dict[str, Any], cells: int, values: int, contexts: in
             )
         legal[:] = False
         for cell, cycles in move["at"].items():
-            c = _cell(name, str(cell), cells)
-            source[c], legal[c] = _permutation(name, cycles, cells), True
+            c = _cell(f"move {name}", str(cell), cells)
+            if legal[c]:
+                raise MoveTableError(f"move {name} gives cell {c + 1} twice in `at`")
+            source[c], legal[c] = _permutation(f"move {name}", cycles, cells), True
     elif "cycles" in move:
-        source[:] = _permutation(name, move["cycles"], cells)
+        source[:] = _permutation(f"move {name}", move["cycles"], cells)
     if "add" in move:
         if not isinstance(move["add"], dict):
             raise MoveTableError(f"move {name}: `add` must be a table such as {{ 1 = 1, 2 = 1 }}")
         for cell, amount in move["add"].items():
-            if not isinstance(amount, int) or not 1 <= amount < values:
+            if not isinstance(amount, int) or isinstance(amount, bool) or not 1 <= amount < values:
                 raise MoveTableError(f"move {name} adds {amount!r}; with {values} symbols allowed are 1 to {values - 1}")
-            shift[:, _cell(name, str(cell), cells)] = amount
+            shift[:, _cell(f"move {name}", str(cell), cells)] = amount
     return source, shift, legal
 
 
-def _cell(name: str, written: str, cells: int) -> int:
-    if not written.isdecimal() or not 1 <= int(written) <= cells:
-        raise MoveTableError(f'move {name} names the cell "{written}"; cells are numbered 1 to {cells}')
+def _cell(where: str, written: str, cells: int) -> int:
+    if not re.fullmatch(r"0*\d{1,3}", written) or not 1 <= int(written) <= cells:
+        raise MoveTableError(f'{where} names the cell "{written[:20]}"; cells are numbered 1 to {cells}')
     return int(written) - 1
 
 
-def _permutation(name: str, text: Any, cells: int) -> U8:
+def _permutation(where: str, text: Any, cells: int) -> U8:
     """uint8[n] source from cycles: in "(1 2 3)" what is on cell 1 goes to cell 2, from 2 to 3 and from 3 to 1."""
     if not isinstance(text, str) or not re.fullmatch(r"\s*(\([\d\s,]+\)\s*)+", text):
-        raise MoveTableError(f'move {name} is {text!r}; expected are cycles such as "(1 2 3)(4 5)"')
+        raise MoveTableError(f'{where} is {text!r}; expected are cycles such as "(1 2 3)(4 5)"')
     source = np.arange(cells, dtype=np.uint8)
     seen: set[int] = set()
     for inside in re.findall(r"\(([^)]*)\)", text):
-        cycle = [_cell(name, word, cells) for word in inside.replace(",", " ").split()]
+        cycle = [_cell(where, word, cells) for word in inside.replace(",", " ").split()]
         for here in cycle:
             if here in seen:
-                raise MoveTableError(f"move {name} is not a permutation: cell {here + 1} occurs twice in its cycles")
+                raise MoveTableError(f"{where} is not a permutation: cell {here + 1} occurs twice in its cycles")
             seen.add(here)
         for here, there in zip(cycle, cycle[1:] + cycle[:1], strict=True):
             source[there] = here
@@ -218,10 +234,13 @@ def _symmetry(entry: Any, cells: int, value_of: dict[str, int]) -> tuple[AnyArra
     if not isinstance(entry, dict):
         raise MoveTableError("symmetries must be tables with `cells` and `values`")
     _only(entry, {"cells", "values"}, "a symmetry")
-    permutation = _permutation("(a symmetry)", entry["cells"], cells) if "cells" in entry else np.arange(cells)
+    permutation = _permutation("a symmetry", entry["cells"], cells) if "cells" in entry else np.arange(cells)
     values = np.arange(len(value_of))
-    for old, new in dict(entry.get("values", {})).items():
-        if old not in value_of or new not in value_of:
+    renamed = entry.get("values", {})
+    if not isinstance(renamed, dict):
+        raise MoveTableError("the `values` of a symmetry must be a table of old and new symbols")
+    for old, new in renamed.items():
+        if old not in value_of or not isinstance(new, str) or new not in value_of:
             raise MoveTableError(f'a symmetry maps "{old}" to "{new}"; both must be symbols')
         values[value_of[old]] = value_of[new]
     return permutation, values
@@ -239,13 +258,20 @@ def _picture(data: dict[str, Any], cells: int, symbols: list[str]) -> Picture:
         for r, row in enumerate(_texts(picture, "rows")):
             for c, word in enumerate(row.split()):
                 if word != ".":
-                    places[_cell("(the picture)", word, cells)] = (r, c)
+                    if _cell("the picture", word, cells) in places:
+                        raise MoveTableError(f"the picture shows cell {word} twice")
+                    places[_cell("the picture", word, cells)] = (r, c)
         if len(places) != cells:
             missing = next(i for i in range(cells) if i not in places)
             raise MoveTableError(
                 f'the picture has no place for cell {missing + 1}; every cell needs one, "." is an empty place'
             )
     colours = picture.get("colours", {})
+    if not isinstance(colours, dict) or not all(isinstance(colour, str) for colour in colours.values()):
+        raise MoveTableError("the colours of the picture must be a table of symbols and colours")
+    for symbol in colours:
+        if symbol not in symbols:
+            raise MoveTableError(f'the picture colours "{symbol}", which is not a symbol')
     width = max(map(len, symbols))
     turns = ("red3", "green3", "yellow1", "blue1", "dark_orange", "grey93", "purple", "cyan")
     styles = []

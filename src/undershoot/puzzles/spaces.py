@@ -81,7 +81,7 @@ class OrbitSpace:
         self.table = table
         self.reasons: tuple[str, ...] = ("its pieces stand in an order that no sequence of moves can produce",)
         self.defects = self._membership if len(table.goals) == 1 and table.has_distinct_values else None
-        self.sample = self._images_of_goal if len(table.goals) == 1 else None
+        self.sample = self.images_of_goal if len(table.goals) == 1 else None
 
     @cached_property
     def group(self) -> PermutationGroup:
@@ -104,7 +104,8 @@ class OrbitSpace:
         inside: Bools = self.group.contains(images)
         return (~inside).astype(np.int64)
 
-    def _images_of_goal(self, random: np.random.Generator, count: int) -> States:
+    def images_of_goal(self, random: np.random.Generator, count: int) -> States:
+        """uint8[count, n]: what random elements of the group make of the goal."""
         # A uniform group element takes the goal to a uniform state: every state has equally many elements behind it.
         images = self.group.sample(random, count)
         states = np.empty_like(images)

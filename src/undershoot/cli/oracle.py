@@ -1,0 +1,63 @@
+"""undershoot oracle"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from undershoot.cli.terminal import AsJson, PuzzleName, bar, print_json, progress, stdout
+
+if TYPE_CHECKING:
+    from undershoot.oracles.distance_table import DistanceTable
+    from undershoot.puzzles.puzzle import Puzzle
+
+
+def oracle(
+    puzzle: PuzzleName,
+    radius: Annotated[int | None, typer.Option(help="Only states within this cost of the goal.")] = None,
+    cache_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep distances here.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Exact costs to the goal of every state, by breadth-first search."""
+    from undershoot.oracles import cache
+    from undershoot.puzzles import catalogue
+
+    chosen = catalogue.puzzle(puzzle)
+    with progress(f"exploring {chosen.name}", chosen.space.size if radius is None else None) as report:
+        table = cache.oracle(chosen, radius, cache_dir, lambda states, distance: report(states, f"distance {distance}"))
+    if as_json:
+        print_json(
+            {
+                "puzzle": chosen.name,
+                "fingerprint": chosen.table.fingerprint,
+                "states": table.states,
+                "radius": radius,
+                "histogram": table.histogram.tolist(),
+                "mean": table.mean,
+                "seconds": table.seconds,
+                "states_per_second": table.states / table.seconds,
+            }
+        )
+    else:
+        _show_histogram(chosen, table)
+
+
+def _show_histogram(puzzle: "Puzzle", table: "DistanceTable") -> None:
+    from rich.table import Table
+
+    where = "all states" if table.radius is None else f"all states within {table.radius} of the goal"
+    console = stdout()
+    drawn = Table(
+        "cost", "states", "", title=f"{puzzle.name}: {where} by their cost to the goal", title_justify="left", box=None
+    )
+    drawn.columns[0].justify = drawn.columns[1].justify = "right"
+    room = max(10, min(60, console.width - 26))
+    most = int(table.histogram.max())
+    for cost, states in enumerate(table.histogram.tolist()):
+        if states:
+            drawn.add_row(str(cost), f"{states:,}", f"[cyan]{bar(states / most * room)}[/]")
+    console.print(drawn)
+    console.print(
+        f"{table.states:,} states, mean cost {table.mean:.3f}, farthest {len(table.histogram) - 1}; "
+        f"explored in {table.seconds:.2f} s ({table.states / table.seconds:,.0f} states per second)"
+    )

@@ -1,0 +1,74 @@
+"""What all commands share: options, consoles, progress bars and numbers for people."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Annotated, Any
+
+import typer
+
+PuzzleName = Annotated[
+    str, typer.Argument(metavar="PUZZLE", help="A name such as tiles-3x3, or the path of a puzzle file (.toml).")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="For everything random.")]
+
+
+def bar(length: float) -> str:
+    """Block characters in eighths; the smallest amount still shows."""
+    eighths = max(1, round(length * 8))
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
+def count(number: int) -> str:
+    """With thousands marked, or rounded if very large."""
+    return f"{number:,}" if number < 10**15 else f"{Decimal(number):.2e}"
+
+
+def plain(text: str) -> Any:
+    """Text in which brackets are just brackets."""
+    from rich.text import Text
+
+    return Text(text)
+
+
+def stdout() -> Any:
+    """Where results go."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """The one document of a command."""
+    print(json.dumps(document, indent=2))
+
+
+@contextmanager
+def progress(title: str, total: int | None) -> Iterator[Callable[[int, str], None]]:
+    """A progress bar on stderr for work longer than a second; nothing if that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done, note: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(title, total=total)
+    began, shown = time.monotonic(), False
+
+    def report(done: int, note: str) -> None:
+        nonlocal shown
+        if not shown and time.monotonic() - began > 1:
+            bar.start()
+            shown = True
+        bar.update(task, completed=done, description=f"{title}, {note}")
+
+    try:
+        yield report
+    finally:
+        bar.stop()

@@ -1,0 +1,1 @@
+"""Instance sets, comparisons and records."""

@@ -1,0 +1,129 @@
+"""The same instances for several heuristics."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from undershoot.errors import UndershootError
+from undershoot.experiments.instances import Instances
+from undershoot.files import written_atomically
+from undershoot.guarantees import Heuristic
+from undershoot.puzzles.puzzle import Puzzle
+from undershoot.search.astar import Batch, solve_batch
+from undershoot.search.options import SearchOptions
+from undershoot.search.results import Status
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One heuristic on all instances."""
+
+    name: str
+    guarantee: str
+    solve_rate: float
+    mean_expanded: float
+    """Over all instances; those that were stopped count with what they had expanded."""
+    mean_expanded_common: float | None
+    """Over the instances that every heuristic solved."""
+    mean_expanded_below: float | None
+    """Of the nodes with f below the final cost, over the instances that every heuristic solved."""
+    reopened: int
+    gap_percent: float | None
+    """How much dearer solutions are than the best lower bound known, on average over what this one solved."""
+    proven_rate: float
+    """The share of instances with a solution that is proven optimal."""
+    expanded_per_second: float
+    seconds: float
+    peak_bytes: int
+
+
+def compare(
+    puzzle: Puzzle,
+    instances: Instances,
+    heuristics: list[Heuristic],
+    options: SearchOptions,
+    threads: int = 1,
+    progress: Callable[[int, str], None] | None = None,
+) -> tuple[list[Summary], list[dict[str, Any]]]:
+    """A summary for each heuristic, and a record for each instance and heuristic."""
+    names = [heuristic.name for heuristic in heuristics]
+    if len(set(names)) < len(names):
+        raise UndershootError(f"a heuristic is named twice in {', '.join(names)}")
+    batches: list[Batch] = []
+    for k, heuristic in enumerate(heuristics):
+        done = k * len(instances.states)
+
+        def report(ended: int, done: int = done, name: str = heuristic.name) -> None:
+            if progress is not None:
+                progress(done + ended, name)
+
+        batches.append(solve_batch(puzzle, instances.states, heuristic, options, threads=threads, progress=report))
+    everyone = [all(batch.results[i].cost is not None for batch in batches) for i in range(len(instances.states))]
+    bounds = [
+        max([batch.results[i].lower_bound for batch in batches] + [known or 0])
+        for i, known in enumerate(instances.optimal_cost)
+    ]
+    summaries = [_summary(h, batch, everyone, bounds) for h, batch in zip(heuristics, batches, strict=True)]
+    records = [
+        {
+            "puzzle": puzzle.name,
+            "population": instances.population,
+            "instance": i,
+            "state": puzzle.format(instances.states[i : i + 1]),
+            "known_cost": instances.optimal_cost[i],
+            "heuristic": heuristic.name,
+            **record_of(batch, i),
+        }
+        for heuristic, batch in zip(heuristics, batches, strict=True)
+        for i in range(len(instances.states))
+    ]
+    for i, known in enumerate(instances.optimal_cost):
+        for batch in batches:
+            cost, proven = batch.results[i].cost, batch.results[i].optimality.kind.value == "proven"
+            if known is not None and ((cost is not None and cost < known) or (proven and cost != known)):
+                raise UndershootError(f"instance {i + 1} is said to cost {known}, but {cost} is proven; correct the file")
+    return summaries, records
+
+
+def record_of(batch: Batch, i: int) -> dict[str, Any]:
+    """The fields of a result, with plain values."""
+    result = batch.results[i]
+    fields = {**asdict(result), "status": result.status.value, "actions": " ".join(result.actions)}
+    fields["optimality"] = result.optimality.kind.value
+    fields["factor"] = result.optimality.factor
+    return fields
+
+
+def _summary(heuristic: Heuristic, batch: Batch, everyone: list[bool], bounds: list[int]) -> Summary:
+    results = batch.results
+    common = [result for result, shared in zip(results, everyone, strict=True) if shared]
+    solved = [(r.cost, bound) for r, bound in zip(results, bounds, strict=True) if r.cost is not None]
+    expanded = sum(result.expanded for result in results)
+    return Summary(
+        name=heuristic.name,
+        guarantee=heuristic.guarantee.standing.value,
+        solve_rate=sum(result.status is Status.SOLVED for result in results) / len(results),
+        mean_expanded=expanded / len(results),
+        mean_expanded_common=fmean(result.expanded for result in common) if common else None,
+        mean_expanded_below=fmean(result.expanded_below or 0 for result in common) if common else None,
+        reopened=sum(result.reopened for result in results),
+        gap_percent=fmean(100 * (cost - bound) / max(1, bound) for cost, bound in solved) if solved else None,
+        proven_rate=sum(result.optimality.kind.value == "proven" for result in results) / len(results),
+        expanded_per_second=expanded / batch.seconds,
+        seconds=batch.seconds,
+        peak_bytes=batch.peak_bytes,
+    )
+
+
+def write_records(path: Path, records: list[dict[str, Any]]) -> None:
+    """Parquet, one row a record."""
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with written_atomically(path) as file:
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), file)
+    except OSError as error:
+        raise UndershootError(f"cannot write the records {path}: {error.strerror}") from error

@@ -1,0 +1,76 @@
+"""Which states to search from."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from undershoot.arrays import States
+from undershoot.errors import UndershootError
+from undershoot.kernels.scrambles import ScrambleRule, scramble
+from undershoot.puzzles.puzzle import Puzzle
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """Start states and where they come from."""
+
+    population: str
+    states: States
+    """uint8[N, n]."""
+    optimal_cost: tuple[int | None, ...]
+    """Where it is known beforehand."""
+
+
+def uniform_instances(puzzle: Puzzle, count: int, seed: int) -> Instances:
+    """Solvable states, each equally likely."""
+    if count < 1:
+        raise UndershootError(f"{count} random states were asked for; at least 1 is needed")
+    return Instances(f"uniform states, seed {seed}", puzzle.sample(count, seed), (None,) * count)
+
+
+def scrambled_instances(puzzle: Puzzle, depths: list[int], per_depth: int, seed: int) -> Instances:
+    """Proper scrambles, `per_depth` of each depth."""
+    if not depths or min(depths) < 0 or per_depth < 1:
+        raise UndershootError(f"scrambles need depths from 0 and at least one of each; {depths} and {per_depth} came")
+    walked = scramble(puzzle.table, np.repeat(depths, per_depth), seed, ScrambleRule.PROPER)
+    shown = f"{depths[0]}..{depths[-1]}" if len(depths) > 1 else str(depths[0])
+    name = f"proper scrambles of depth {shown}, {per_depth} each, seed {seed}"
+    return Instances(name, walked.states, (None,) * len(walked.states))
+
+
+def parse_depths(text: str) -> list[int]:
+    """ "1..10", "5" or "2,4,8"."""
+    depths: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,6})(?:\.\.(\d{1,6}))?\s*", part)
+        if not match:
+            raise UndershootError(f'"{text}" are no depths; write 10, or 1..10, or 2,4,8')
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise UndershootError(f'"{part.strip()}" runs backwards; write the smaller depth first')
+        depths += range(first, last + 1)
+    return depths
+
+
+def read_instances(puzzle: Puzzle, path: Path) -> Instances:
+    """One state a line, `#` for comments, and where known the optimal cost in front: `57: 14 13 15 7 ...`."""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UndershootError(f"cannot read the instances {path}: {getattr(error, 'strerror', None) or error}") from error
+    states, costs = [], []
+    for number, line in enumerate(lines, start=1):
+        content = line.split("#")[0].strip()
+        if not content:
+            continue
+        known = re.match(r"(\d+)\s*:\s*", content)
+        try:
+            states.append(puzzle.parse(content[known.end() :] if known else content)[0])
+        except UndershootError as error:
+            raise UndershootError(f"{path}, line {number}: {error}") from error
+        costs.append(int(known[1]) if known else None)
+    if not states:
+        raise UndershootError(f"{path} holds no instances; write one state a line")
+    return Instances(path.name, np.array(states, dtype=np.uint8), tuple(costs))

@@ -1,0 +1,132 @@
+"""What is known, and how surely: of labels, of heuristics, and of solutions."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from undershoot.arrays import F32, States
+
+
+class LabelKind(StrEnum):
+    """How a label relates to the true cost of its state."""
+
+    EXACT = "exact"
+    LOWER = "lower"
+    """At most the true cost."""
+    UPPER = "upper"
+    """At least the true cost, like the cost of a scramble."""
+
+
+class Standing(StrEnum):
+    """How a claim of admissibility is founded."""
+
+    PROVEN = "proven"
+    SAMPLED = "sampled"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What is known about a heuristic staying at or below the true cost. Prints as one true sentence."""
+
+    standing: Standing
+    within: int | None = None
+    """PROVEN: only for states at most this far from the goal; None for all."""
+    population: str = ""
+    """SAMPLED: what the states were drawn from."""
+    violation_rate: float = 0.0
+    """SAMPLED: the share of overestimates in the population is at most this."""
+    confidence: float = 0.0
+    """SAMPLED: with at least this probability over the draws."""
+    labels: int = 0
+    """SAMPLED: from so many labels."""
+
+    @property
+    def is_proven(self) -> bool:
+        """On every state."""
+        return self.standing is Standing.PROVEN and self.within is None
+
+    def __str__(self) -> str:
+        if self.standing is Standing.NONE:
+            return "nothing is known about overestimates"
+        if self.standing is Standing.PROVEN:
+            return "never overestimates" if self.within is None else f"never overestimates within {self.within} of the goal"
+        return (
+            f"overestimates at most {self.violation_rate:.3g} of {self.population}, "
+            f"with confidence {self.confidence:.4g} from {self.labels:,} labels"
+        )
+
+    def joined(self, other: "Guarantee") -> "Guarantee":
+        """What is known of the larger of two heuristics."""
+        if self.standing is Standing.PROVEN and other.standing is Standing.PROVEN:
+            limits = [limit for limit in (self.within, other.within) if limit is not None]
+            return Guarantee(Standing.PROVEN, within=min(limits) if limits else None)
+        if self.is_proven:
+            return other
+        if other.is_proven:
+            return self
+        if self.standing is other.standing is Standing.SAMPLED and self.population == other.population:
+            return Guarantee(
+                Standing.SAMPLED,
+                population=self.population,
+                violation_rate=min(1.0, self.violation_rate + other.violation_rate),
+                confidence=max(0.0, self.confidence + other.confidence - 1),
+                labels=min(self.labels, other.labels),
+            )
+        return NO_GUARANTEE
+
+
+PROVEN = Guarantee(Standing.PROVEN)
+NO_GUARANTEE = Guarantee(Standing.NONE)
+
+
+class OptimalityKind(StrEnum):
+    """How near to the optimum a solution is known to be."""
+
+    PROVEN = "proven"
+    CALIBRATED = "calibrated"
+    BOUNDED = "bounded"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """What is proven about a solution. Prints as one true sentence."""
+
+    kind: OptimalityKind
+    factor: float | None = None
+    """BOUNDED: the cost is at most this times the optimum."""
+    probability: float | None = None
+    """CALIBRATED: of being optimal, over instances drawn alike."""
+
+    def __str__(self) -> str:
+        if self.kind is OptimalityKind.PROVEN:
+            return "optimal, proven"
+        if self.kind is OptimalityKind.CALIBRATED:
+            return f"optimal with probability at least {self.probability:.4g} over instances drawn alike"
+        if self.kind is OptimalityKind.BOUNDED:
+            return f"at most {self.factor:.4g} times the optimal cost, proven"
+        return "nothing is proven about its distance from the optimum"
+
+
+class Heuristic(Protocol):
+    """An estimate of the cost to the goal."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the move table whose states it takes."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is known about overestimates."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all values are whole numbers from 0."""
+
+    def __call__(self, states: States) -> F32:
+        """float32[B] for states uint8[B, n]; 0 for goals."""

@@ -1,0 +1,1 @@
+"""Estimates of the cost to the goal, each with what is known about it."""

@@ -1,0 +1,174 @@
+"""Heuristics by formula, proven for every state."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from undershoot.arrays import F32, I32, U8, U64, Number, States
+from undershoot.errors import NotAvailable
+from undershoot.guarantees import PROVEN, Guarantee
+from undershoot.kernels.compiler import compiled
+from undershoot.puzzles.base_heuristics import BaseHeuristic, zero_heuristic
+from undershoot.puzzles.lights_out import eliminate
+from undershoot.puzzles.puzzle import Puzzle
+
+
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """A puzzle's own h0, or 0. Searches evaluate it inside their compiled loop."""
+
+    name: str
+    fingerprint: str
+    formula: BaseHeuristic
+    guarantee: Guarantee = PROVEN
+    is_whole: bool = True
+
+    def __call__(self, states: States) -> F32:
+        """float32[B]."""
+        return self.formula(states)
+
+
+def base(puzzle: Puzzle) -> Additive:
+    """The puzzle's h0: lit cells over five, Manhattan distance, gaps, or 0."""
+    return Additive("base", puzzle.table.fingerprint, puzzle.base_heuristic)
+
+
+def zero(puzzle: Puzzle) -> Additive:
+    """Knows nothing; A* becomes uniform-cost search."""
+    return Additive("zero", puzzle.table.fingerprint, zero_heuristic(puzzle.table.cells, puzzle.table.values))
+
+
+MAX_NULLITY = 16
+
+
+@dataclass(frozen=True, eq=False)
+class FewestPresses:
+    """The exact cost in Lights Out: one solution by elimination, then the best over all presses that change nothing."""
+
+    name: str
+    fingerprint: str
+    solution: U64
+    """uint64[n]: bit mask of presses for each light; those of the lit cells together are a solution."""
+    silent: U64
+    """uint64[2^nullity]: all sets of presses that change nothing."""
+    guarantee: Guarantee = PROVEN
+    is_whole: bool = True
+
+    def __call__(self, states: States) -> F32:
+        """float32[B]: the fewest presses."""
+        return _fewest(self.solution, self.silent, states)
+
+
+def gf2(puzzle: Puzzle) -> FewestPresses:
+    """For Lights Out of any size at whose board at most 16 independent sets of presses change nothing."""
+    table = puzzle.table
+    if not (table.presses_commute and (table.modulus == 2).all() and table.cells <= 64 and (table.cost == 1).all()):
+        raise NotAvailable(f"gf2 is for Lights Out; {puzzle.name} is another kind of puzzle")
+    n = table.cells
+    # Rows (lights | presses): with the left side reduced, a row says which presses switch just the lights in it.
+    rows = np.concatenate([table.shift[0], np.eye(table.actions, dtype=np.uint8)], axis=1)
+    rank = eliminate(rows, n)
+    nullity = len(rows) - rank
+    if nullity > MAX_NULLITY:
+        raise NotAvailable(f"gf2 handles at most {MAX_NULLITY} independent silent sets of presses; {puzzle.name} has {nullity}")
+    bits = np.uint64(1) << np.arange(table.actions, dtype=np.uint64)
+    masks = (rows[:, n:].astype(np.uint64) * bits).sum(axis=1, dtype=np.uint64)
+    solution = np.zeros(n, dtype=np.uint64)
+    solution[np.argmax(rows[:rank, :n], axis=1)] = masks[:rank]
+    silent = np.zeros(1, dtype=np.uint64)
+    for mask in masks[rank:]:
+        silent = np.concatenate([silent, silent ^ mask])
+    return FewestPresses("gf2", table.fingerprint, solution, silent)
+
+
+@compiled
+def _fewest(solution: U64, silent: U64, states: States) -> F32:
+    result = np.empty(states.shape[0], dtype=np.float32)
+    for b in range(states.shape[0]):
+        presses: Number = np.uint64(0)
+        for i in range(states.shape[1]):
+            if states[b, i]:
+                presses ^= solution[i]
+        best = np.int64(65)
+        for k in range(silent.shape[0]):
+            x = presses ^ silent[k]
+            x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+            x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+            x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+            best = min(best, np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56)))
+        result[b] = best
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class LinearConflict:
+    """Manhattan distance, and two more for every tile that must leave its row or column for others to pass.
+
+    In each line the tiles that belong there must come into order; all but a longest run that already is in order have to
+    step aside, and each of them spends two moves that Manhattan distance does not count.
+    """
+
+    name: str
+    fingerprint: str
+    cell_cost: I32
+    home: U8
+    """uint8[n], the cell each tile belongs to."""
+    columns: int
+    guarantee: Guarantee = PROVEN
+    is_whole: bool = True
+
+    def __call__(self, states: States) -> F32:
+        """float32[B]."""
+        return _linear_conflict(self.cell_cost, self.home, self.columns, states)
+
+
+def linear_conflict(puzzle: Puzzle) -> LinearConflict:
+    """For sliding tiles."""
+    if not puzzle.name.startswith("tiles-"):
+        raise NotAvailable(f"linear-conflict is for sliding tiles; {puzzle.name} is another kind of puzzle")
+    columns = 1 + max(column for _, column in puzzle.picture.places)
+    home = np.argsort(puzzle.table.goals[0]).astype(np.uint8)
+    return LinearConflict("linear-conflict", puzzle.table.fingerprint, puzzle.base_heuristic.cell_cost, home, columns)
+
+
+@compiled
+def _out_of_order(goals: I32, count: Number, longest: I32) -> Number:
+    """How many of the first `count` numbers lie outside a longest increasing run of them."""
+    best = 0
+    for k in range(count):
+        longest[k] = 1
+        for j in range(k):
+            if goals[j] < goals[k] and longest[j] + 1 > longest[k]:
+                longest[k] = longest[j] + 1
+        best = max(best, longest[k])
+    return count - best
+
+
+@compiled
+def _linear_conflict(cell_cost: I32, home: U8, columns: Number, states: States) -> F32:
+    n = states.shape[1]
+    rows = n // columns
+    goals, longest = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    result = np.empty(states.shape[0], dtype=np.float32)
+    for b in range(states.shape[0]):
+        total = 0
+        for i in range(n):
+            total += cell_cost[i, states[b, i]]
+        for r in range(rows):
+            count = 0
+            for c in range(columns):
+                tile = states[b, r * columns + c]
+                if tile and home[tile] // columns == r:
+                    goals[count] = home[tile] % columns
+                    count += 1
+            total += 2 * _out_of_order(goals, count, longest)
+        for c in range(columns):
+            count = 0
+            for r in range(rows):
+                tile = states[b, r * columns + c]
+                if tile and home[tile] % columns == c:
+                    goals[count] = home[tile] // columns
+                    count += 1
+            total += 2 * _out_of_order(goals, count, longest)
+        result[b] = total
+    return result

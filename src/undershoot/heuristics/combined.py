@@ -1,0 +1,101 @@
+"""Heuristics made from others: the largest of several, and rounded up."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import reduce
+
+import numpy as np
+
+from undershoot.arrays import F32, States
+from undershoot.errors import NotAvailable, UndershootError
+from undershoot.guarantees import Guarantee, Heuristic
+from undershoot.puzzles.puzzle import Puzzle
+
+
+@dataclass(frozen=True, eq=False)
+class Largest:
+    """The largest value of several heuristics of one puzzle."""
+
+    members: tuple[Heuristic, ...]
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise UndershootError("the largest of no heuristics was asked for; give at least one")
+        if len({member.fingerprint for member in self.members}) > 1:
+            raise UndershootError(f"these heuristics belong to different puzzles: {self.name}")
+
+    @property
+    def name(self) -> str:
+        """max(...)."""
+        return f"max({', '.join(member.name for member in self.members)})"
+
+    @property
+    def fingerprint(self) -> str:
+        """Of their puzzle."""
+        return self.members[0].fingerprint
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What follows from those of the members."""
+        return reduce(Guarantee.joined, (member.guarantee for member in self.members))
+
+    @property
+    def is_whole(self) -> bool:
+        """If all are."""
+        return all(member.is_whole for member in self.members)
+
+    def __call__(self, states: States) -> F32:
+        """float32[B]."""
+        return np.asarray(np.maximum.reduce([member(states) for member in self.members]), dtype=np.float32)
+
+
+class Rounding(StrEnum):
+    """How far a value may be rounded up. Costs are whole, so no rounding makes an admissible value overestimate."""
+
+    NONE = "none"
+    INTEGER = "integer"
+    """To a whole number."""
+    PARITY = "parity"
+    """To a whole number of the parity that all solutions of the state have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """Another heuristic, rounded up; negative values become 0."""
+
+    inner: Heuristic
+    puzzle: Puzzle
+    rounding: Rounding
+
+    def __post_init__(self) -> None:
+        if self.rounding is Rounding.PARITY and not self.puzzle.has_cost_parity:
+            raise NotAvailable(f"{self.puzzle.name} has no parity to round to; use integer")
+
+    @property
+    def name(self) -> str:
+        """The inner one's, and how it is rounded."""
+        return f"{self.inner.name}, rounded up" + (" to parity" if self.rounding is Rounding.PARITY else "")
+
+    @property
+    def fingerprint(self) -> str:
+        """Of its puzzle."""
+        return self.inner.fingerprint
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Unchanged: h <= h* implies ceil(h) <= h*, since h* is whole, and of this parity."""
+        return self.inner.guarantee
+
+    is_whole = True
+
+    def __call__(self, states: States) -> F32:
+        """float32[B], whole."""
+        values = np.maximum(np.ceil(self.inner(states)), 0)
+        if self.rounding is Rounding.PARITY:
+            values = values + ((values.astype(np.int64) ^ self.puzzle.cost_parity(states)) & 1)
+        return values.astype(np.float32)
+
+
+def rounded(heuristic: Heuristic, puzzle: Puzzle, rounding: Rounding) -> Heuristic:
+    """The heuristic with this rounding."""
+    return heuristic if rounding is Rounding.NONE else Rounded(heuristic, puzzle, rounding)

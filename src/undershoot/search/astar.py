@@ -1,0 +1,332 @@
+"""A* with reopening: `solve_many` runs many instances in lock-step, each exactly as if it were alone."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from undershoot.arrays import F32, I64, AnyArray, States
+from undershoot.errors import UndershootError
+from undershoot.guarantees import Heuristic, Optimality, OptimalityKind, Standing
+from undershoot.heuristics.analytic import Additive
+from undershoot.kernels.plan import forward_plan
+from undershoot.oracles.size import available_memory
+from undershoot.puzzles.puzzle import Puzzle
+from undershoot.search import kernel
+from undershoot.search import workspace as ws
+from undershoot.search.options import SearchOptions, Ties
+from undershoot.search.results import Result, Status
+
+LOCK_STEP = 1000
+AT_ONCE_IN_LOOP = 32
+QUANTUM = 100_000
+STATUSES = {
+    ws.SOLVED: Status.SOLVED,
+    ws.UNSOLVABLE: Status.UNSOLVABLE,
+    ws.OVER_BUDGET: Status.BUDGET,
+    ws.OUT_OF_MEMORY: Status.MEMORY,
+    ws.OUT_OF_TIME: Status.TIME,
+}
+DEFAULTS = SearchOptions()
+
+
+def solve(puzzle: Puzzle, states: States, heuristic: Heuristic, options: SearchOptions = DEFAULTS) -> Result:
+    """Search from one state, uint8[1, n]."""
+    if len(states) != 1:
+        raise UndershootError(f"solve takes one state, {len(states)} came; solve_many takes several")
+    return solve_many(puzzle, states, heuristic, options)[0]
+
+
+def solve_many(
+    puzzle: Puzzle,
+    states: States,
+    heuristic: Heuristic,
+    options: SearchOptions = DEFAULTS,
+    lock_step: int = LOCK_STEP,
+    threads: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> list[Result]:
+    """Search from every state, uint8[N, n]; results in the same order.
+
+    lock_step: how many searches share the calls of the heuristic; others wait until one of these ends. threads: over
+    which instances are spread where the heuristic runs inside the compiled loop. progress: called with how many ended.
+    """
+    return solve_batch(puzzle, states, heuristic, options, lock_step, threads, progress).results
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What `solve_many` found, and what it took all together."""
+
+    results: list[Result]
+    seconds: float
+    peak_bytes: int
+    """Of nodes, hash indices and open lists."""
+
+
+def solve_batch(
+    puzzle: Puzzle,
+    states: States,
+    heuristic: Heuristic,
+    options: SearchOptions = DEFAULTS,
+    lock_step: int = LOCK_STEP,
+    threads: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Batch:
+    """`solve_many` with the time and memory that it took."""
+    puzzle.check_solvable(states)
+    if heuristic.fingerprint != puzzle.table.fingerprint:
+        raise UndershootError(f"the heuristic {heuristic.name} belongs to another puzzle than {puzzle.name}")
+    if lock_step < 1 or threads < 1:
+        raise UndershootError(f"lock_step ({lock_step}) and threads ({threads}) must be at least 1")
+    results: list[Result | None] = [None] * len(states)
+    done = 0
+
+    def collect(found: Iterator[tuple[int, Result]]) -> None:
+        nonlocal done
+        for number, result in found:
+            results[number] = result
+            done += 1
+            if progress is not None:
+                progress(done)
+
+    memory = options.max_memory if options.max_memory is not None else available_memory() // 2
+    queue = iter(range(len(states)))
+    in_loop = isinstance(heuristic, Additive)
+    workers = min(threads, max(1, len(states))) if in_loop else 1
+    at_once = min(AT_ONCE_IN_LOOP if in_loop else lock_step, -(-len(states) // workers) or 1)
+    searches = [_Searches(puzzle, states, heuristic, options, at_once, memory // workers, queue) for _ in range(workers)]
+    searches[0].compile()
+    began = time.perf_counter()
+    with ThreadPoolExecutor(workers) as pool:
+        for future in [pool.submit(collect, one.run()) for one in searches]:
+            future.result()
+    return Batch(
+        [result for result in results if result is not None],
+        time.perf_counter() - began,
+        sum(one.peak_bytes for one in searches),
+    )
+
+
+class _Searches:
+    """The searches that are under way in one workspace, fed from a queue of instances."""
+
+    def __init__(
+        self,
+        puzzle: Puzzle,
+        starts: States,
+        heuristic: Heuristic,
+        options: SearchOptions,
+        at_once: int,
+        memory: int,
+        queue: Iterator[int],
+        buckets: bool | None = None,
+    ) -> None:
+        table = puzzle.table
+        self.puzzle, self.starts, self.heuristic, self.options, self.queue, self.memory = (
+            puzzle,
+            starts,
+            heuristic,
+            options,
+            queue,
+            memory,
+        )
+        self.plan = forward_plan(table)
+        self.in_loop = isinstance(heuristic, Additive)
+        formula = heuristic.formula if isinstance(heuristic, Additive) else puzzle.base_heuristic
+        pair_cost = formula.pair_cost if formula.pair_cost is not None else np.zeros((0, 0), dtype=np.int32)
+        self.analytic = kernel.Analytic(formula.cell_cost, pair_cost, formula.divisor)
+        whole = heuristic.is_whole and float(options.weight).is_integer()
+        self.rules = kernel.Rules(
+            self.in_loop,
+            whole if buckets is None else buckets,
+            options.ties is Ties.DEEP,
+            float(options.weight),
+            options.expand_per_step,
+            2**62 if options.max_expanded is None else options.max_expanded,
+            table.cells,
+        )
+        state_words = -(-table.cells // 8)
+        self.words = tuple(range(state_words))
+        children = options.expand_per_step * self.plan.legal.shape[1] + 1
+        self.workspace = ws.make_workspace(at_once, children, state_words, memory)
+        self.goals = _as_words(table.goals, state_words)
+        # A search that is stopped for its time leaves its rows behind, and the one that follows it adds its start.
+        self.out: States = np.empty((1 if self.in_loop else at_once * (children + 1), table.cells), dtype=np.uint8)
+        self.number = np.full(at_once, -1, dtype=np.int64)
+        self.began = np.zeros(at_once)
+        self.peak_bytes = 0
+
+    def compile(self) -> None:
+        """Compile everything, or fetch it from the cache, so that no instance is charged for it."""
+        nothing = np.zeros(0, dtype=np.int64)
+        kernel.begin(self.workspace, nothing, self.starts[:0], self.words, self.rules, self.analytic, self.plan, 0, self.out)
+        self._advance(np.zeros(0, dtype=np.float32))
+        self._numbers(nothing)
+        kernel.end(self.workspace, nothing, False)
+        self.heuristic(self.starts[:1])
+
+    def _advance(self, values: F32) -> tuple[int, int]:
+        quantum = QUANTUM if self.in_loop else 2**62
+        return kernel.advance(
+            self.workspace, self.plan, self.goals, self.analytic, self.words, self.rules, values, self.out, quantum
+        )
+
+    def run(self) -> Iterator[tuple[int, Result]]:
+        """Search until the queue is empty; yields the number of an instance and its result."""
+        values: F32 = np.zeros(0, dtype=np.float32)
+        rows = self._begin(np.arange(len(self.number)), 0)
+        while (self.number >= 0).any():
+            if not self.in_loop:
+                values = self._evaluate(self.out[:rows])
+            rows, ended = self._advance(values)
+            self.peak_bytes = max(self.peak_bytes, 8 * int(self.workspace.pools[ws.TOTAL, ws.TOP]))
+            if self.options.max_seconds is not None:
+                ended += self._stop_late_ones(self.options.max_seconds)
+            if ended:
+                finished = np.flatnonzero((self.workspace.slots[:, ws.STATUS] > ws.RUNNING) & (self.number >= 0))
+                yield from self._report(finished)
+                self.number[finished] = -1
+                kernel.end(self.workspace, finished, True)
+                rows = self._begin(finished, rows)
+                kernel.end(self.workspace, finished[self.number[finished] < 0], False)
+
+    def _begin(self, slots: I64, rows: int) -> int:
+        """Fill these slots from the queue."""
+        numbers = list(islice(self.queue, len(slots)))
+        if not numbers:
+            return rows
+        filled = np.ascontiguousarray(slots[: len(numbers)])
+        self.number[filled] = numbers
+        self.began[filled] = time.perf_counter()
+        rows = kernel.begin(
+            self.workspace, filled, self.starts[numbers], self.words, self.rules, self.analytic, self.plan, rows, self.out
+        )
+        if rows < 0:
+            raise UndershootError(
+                f"a memory limit of {self.memory:,} bytes is too small to begin {len(self.number)} searches at once"
+            )
+        return int(rows)
+
+    def _evaluate(self, states: States) -> F32:
+        if not len(states):
+            return np.zeros(0, dtype=np.float32)
+        values = np.ascontiguousarray(self.heuristic(states), dtype=np.float32)
+        if values.shape != (len(states),):
+            raise UndershootError(f"{self.heuristic.name} gave {values.shape} values for {len(states)} states")
+        least = 0.0 if self.heuristic.guarantee.standing is Standing.PROVEN or self.rules.buckets else -math.inf
+        wrong = ~np.isfinite(values) | (values < least)
+        if self.rules.buckets:
+            wrong |= values != np.floor(values)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            state = self.puzzle.format(states[row : row + 1])
+            claim = "whole values" if values[row] >= 0 else f"that it {self.heuristic.guarantee}"
+            reason = "" if not math.isfinite(values[row]) else f", though it claims {claim}"
+            raise UndershootError(f"the heuristic {self.heuristic.name} gives {values[row]}{reason}, for {state}")
+        return values
+
+    def _stop_late_ones(self, seconds: float) -> int:
+        running = self.workspace.slots[:, ws.STATUS] == ws.RUNNING
+        late = running & (self.number >= 0) & (time.perf_counter() - self.began > seconds)
+        self.workspace.slots[late, ws.STATUS] = ws.OUT_OF_TIME
+        return int(late.sum())
+
+    def _report(self, slots: I64) -> Iterator[tuple[int, Result]]:
+        heap = [slot for slot in slots if self.workspace.slots[slot, ws.STATUS] == ws.NEEDS_HEAP]
+        for slot in heap:
+            # Costs are too large for buckets: this instance starts again, alone and with a heap.
+            number = int(self.number[slot])
+            again = _Searches(
+                self.puzzle, self.starts, self.heuristic, self.options, 1, self.memory // 2, iter([number]), buckets=False
+            )
+            yield from again.run()
+        slots = np.array([slot for slot in slots if slot not in heap], dtype=np.int64)
+        if not len(slots):
+            return
+        now = time.perf_counter()
+        guarantee = self.heuristic.guarantee
+        numbers, bounds, actions, states = self._numbers(slots)
+        ends = np.cumsum(numbers[:, 0])
+        above = self._overestimates(states, actions, ends, numbers)
+        starts = self.starts[self.number[slots]]
+        least = self.heuristic(starts) if guarantee.is_proven else self.puzzle.base_heuristic(starts)
+        parity = self.puzzle.cost_parity(starts) if self.puzzle.has_cost_parity else None
+        names = self.puzzle.table.action_names
+        for k, slot in enumerate(slots.tolist()):
+            row = self.workspace.slots[slot]
+            status = STATUSES[int(row[ws.STATUS])]
+            length, cost, below = numbers[k].tolist()
+            found = row[ws.GOAL] >= 0
+            bound = min(float(bounds[k]), cost if found else math.inf)
+            if status is Status.SOLVED and self.options.weight == 1 and guarantee.is_proven:
+                bound = cost
+            bound = max(bound if math.isfinite(bound) else 0, float(least[k]))
+            lower = math.ceil(bound)
+            if parity is not None:
+                lower += (lower ^ int(parity[k])) & 1
+            yield (
+                int(self.number[slot]),
+                Result(
+                    status=status,
+                    actions=tuple(names[a] for a in actions[ends[k] - length : ends[k]]),
+                    cost=cost if found else None,
+                    lower_bound=lower,
+                    optimality=_optimality(cost if found else None, lower, guarantee, self.options.weight),
+                    expanded=int(row[ws.EXPANDED]),
+                    expanded_below=below if found else None,
+                    generated=int(row[ws.GENERATED]),
+                    evaluated=int(row[ws.EVALUATED]),
+                    reopened=int(row[ws.REOPENED]),
+                    stored=int(row[ws.COUNT]),
+                    overestimates=int(above[k]),
+                    seconds=now - float(self.began[slot]),
+                ),
+            )
+
+    def _numbers(self, slots: I64) -> tuple[I64, AnyArray, AnyArray, States]:
+        """Lengths, costs and expansions below; bounds from open nodes; actions and states of all paths, end to end."""
+        numbers, bounds = np.zeros((len(slots), 3), dtype=np.int64), np.zeros(len(slots))
+        is_proven = self.heuristic.guarantee.is_proven
+        kernel.report(self.workspace, slots, self.words, self.rules, self.analytic, self.plan, is_proven, numbers, bounds)
+        ends = np.cumsum(numbers[:, 0])
+        actions = np.zeros(int(numbers[:, 0].sum()), dtype=np.int32)
+        states = np.zeros((len(actions), self.starts.shape[1]), dtype=np.uint8)
+        kernel.write_paths(self.workspace, slots, self.words, ends, actions, states)
+        return numbers, bounds, actions, states
+
+    def _overestimates(self, states: States, actions: AnyArray, ends: I64, numbers: I64) -> I64:
+        """int64[K]: how many states of each path have h above what the path still costs."""
+        if not len(states):
+            return np.zeros(len(ends), dtype=np.int64)
+        contexts = np.argmax(states == self.puzzle.table.cursor, axis=1) if self.puzzle.table.cursor is not None else 0
+        costs = self.plan.cost[contexts, actions]
+        walked = np.concatenate([[0], np.cumsum(costs)])
+        to_go = np.repeat(walked[ends], numbers[:, 0]) - walked[:-1]
+        over = np.concatenate([[0], np.cumsum(self.heuristic(states) > to_go + 1e-4)])
+        result: I64 = over[ends] - over[ends - numbers[:, 0]]
+        return result
+
+
+def _optimality(cost: int | None, lower_bound: int, guarantee: Any, weight: float) -> Optimality:
+    if cost is None:
+        return Optimality(OptimalityKind.UNKNOWN)
+    if cost == lower_bound:
+        return Optimality(OptimalityKind.PROVEN)
+    if guarantee.standing is Standing.PROVEN and weight == 1 and guarantee.within is not None and cost <= guarantee.within:
+        return Optimality(OptimalityKind.PROVEN)
+    factors = [weight] if guarantee.is_proven else []
+    factors += [cost / lower_bound] if lower_bound > 0 else []
+    return Optimality(OptimalityKind.BOUNDED, factor=min(factors)) if factors else Optimality(OptimalityKind.UNKNOWN)
+
+
+def _as_words(states: States, state_words: int) -> AnyArray:
+    """uint64[B, SW], a byte a cell."""
+    padded = np.zeros((len(states), 8 * state_words), dtype=np.uint8)
+    padded[:, : states.shape[1]] = states
+    return padded.view("<u8").astype(np.uint64)

@@ -1,0 +1,43 @@
+"""How to search, and when to stop."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from undershoot.errors import UndershootError
+
+
+class Ties(StrEnum):
+    """Which of several open nodes with the least f comes first."""
+
+    DEEP = "deep"
+    """Larger g, then newest."""
+    SHALLOW = "shallow"
+    """Smaller g, then oldest."""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Limits are per instance, but for memory, which all instances that run together share. None: no limit."""
+
+    weight: float = 1.0
+    """f = g + weight * h."""
+    ties: Ties = Ties.DEEP
+    expand_per_step: int = 1
+    """Nodes taken from the open list before their children are evaluated together; 1 is classic A*."""
+    max_expanded: int | None = None
+    max_seconds: float | None = None
+    max_memory: int | None = None
+    """Bytes; None for half of what the machine has free."""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.weight) and self.weight >= 1):
+            raise UndershootError(f"the weight is {self.weight}; allowed are numbers from 1 (1 is plain A*)")
+        if self.expand_per_step < 1:
+            raise UndershootError(f"expand_per_step is {self.expand_per_step}; allowed are whole numbers from 1")
+        if self.max_expanded is not None and self.max_expanded < 0:
+            raise UndershootError(f"the limit of {self.max_expanded} expansions is below 0")
+        if self.max_seconds is not None and not self.max_seconds >= 0:
+            raise UndershootError(f"the limit of {self.max_seconds} seconds is not a number from 0")
+        if self.max_memory is not None and self.max_memory < 1 << 20:
+            raise UndershootError(f"the limit of {self.max_memory} bytes is below 1 MiB, too little for any search")

@@ -1,0 +1,61 @@
+"""What a search found out."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from undershoot.guarantees import Optimality
+
+
+class Status(StrEnum):
+    """How a search ended."""
+
+    SOLVED = "solved"
+    UNSOLVABLE = "unsolvable"
+    BUDGET = "budget"
+    TIME = "time"
+    MEMORY = "memory"
+
+    @property
+    def sentence(self) -> str:
+        """For people, with what to do."""
+        return {
+            Status.SOLVED: "solved",
+            Status.UNSOLVABLE: "no sequence of moves reaches the goal: every reachable state was expanded",
+            Status.BUDGET: "stopped at the limit of expansions; raise --max-expanded",
+            Status.TIME: "stopped at the limit of time; raise --max-seconds",
+            Status.MEMORY: "stopped at the limit of memory; raise --max-memory",
+        }[self]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One instance. Costs are None where there is no solution."""
+
+    status: Status
+    actions: tuple[str, ...]
+    """The names of the moves of the solution."""
+    cost: int | None
+    lower_bound: int
+    """No solution is cheaper, whatever guided the search."""
+    optimality: Optimality
+    expanded: int
+    """Nodes taken from the open list, the goal included."""
+    expanded_below: int | None
+    """Those of them with f below the final cost, which tie-breaking cannot change; None without a solution."""
+    generated: int
+    """Children made, over distinct legal effects."""
+    evaluated: int
+    """States that the heuristic was asked for, each once."""
+    reopened: int
+    """Expanded nodes that were reached more cheaply and opened again."""
+    stored: int
+    """Nodes in memory at the end: distinct states seen."""
+    overestimates: int
+    """States along the solution whose h is above the cost that the solution still needs. None seen proves nothing."""
+    seconds: float
+    """While this instance was being searched; instances that run in lock-step share the clock."""
+
+    @property
+    def gap(self) -> int | None:
+        """Cost minus lower bound."""
+        return None if self.cost is None else self.cost - self.lower_bound

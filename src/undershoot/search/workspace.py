@@ -1,0 +1,160 @@
+"""Memory for many searches at once: nodes, hash index and open list of each are regions of four large arrays.
+
+The arrays are reserved once, as large as the limit allows, and the system hands out their pages as they are touched. A
+region that is the last of its array grows in place; others move to twice the room, and what they leave is used again.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from undershoot.arrays import F32, I32, I64, U8, U64, AnyArray, Number
+from undershoot.kernels.compiler import compiled
+
+NODES, INDEX, HEADS, ENTRIES, TOTAL = range(5)
+TOP, LIMIT, FREE = 0, 1, 2
+"""Columns of `pools`: the first word never used, the number of words, and from FREE on, by size, a list of free regions."""
+
+# Columns of `slots`: one row for each search that is under way.
+# First where its regions are, then, from COUNTERS on, how far it has come.
+(
+    NODES_AT,
+    NODES_SIZE,
+    INDEX_AT,
+    INDEX_SIZE,
+    HEADS_AT,
+    HEADS_SIZE,
+    SPAN,
+    ENTRIES_AT,
+    ENTRIES_SIZE,
+    STATUS,
+    COUNT,
+    USED,
+    UNUSED,
+    LEAST,
+    SERIAL,
+    PENDING,
+    FIRST_ROW,
+    EXPANDED,
+    GENERATED,
+    EVALUATED,
+    REOPENED,
+    GOAL,
+    INCUMBENT,
+    COLUMNS,
+) = range(24)
+COUNTERS = STATUS
+
+IDLE, RUNNING, SOLVED, UNSOLVABLE, OVER_BUDGET, OUT_OF_MEMORY, OUT_OF_TIME, NEEDS_HEAP = range(8)
+
+
+class Workspace(NamedTuple):
+    """Arrays for M searches. See the constants above for columns."""
+
+    nodes: U64
+    nodes32: I32
+    """The same memory."""
+    nodes_float: F32
+    """The same memory."""
+    hashed: U64
+    """The hash index."""
+    heads: U64
+    entries: U64
+    entries_float: AnyArray
+    """float64, the same memory."""
+    pools: I64
+    """int64[5, FREE + 64]."""
+    slots: I64
+    """int64[M, COLUMNS]."""
+    pending: I64
+    """int64[M, P]: children that wait to be pushed, -1 for none."""
+    is_new: U8
+    """uint8[M, P]: whether they wait for the heuristic."""
+    words: U64
+    """uint64[2, SW]: a parent and a child."""
+
+
+def make_workspace(searches: int, children: int, state_words: int, memory: int) -> Workspace:
+    """For so many searches at once, each with up to `children` new nodes a step, in so many bytes."""
+    total = memory // 8
+    nodes, entries = np.empty(total, dtype=np.uint64), np.empty(total // 2, dtype=np.uint64)
+    index, heads = np.empty(total // 2, dtype=np.uint64), np.empty(total // 2, dtype=np.uint64)
+    pools = np.zeros((5, FREE + 64), dtype=np.int64)
+    pools[:TOTAL, LIMIT] = [len(nodes), len(index), len(heads), len(entries)]
+    pools[TOTAL, LIMIT] = total
+    pools[:, FREE:] = -1
+    return Workspace(
+        nodes,
+        nodes.view(np.int32),
+        nodes.view(np.float32),
+        index,
+        heads,
+        entries,
+        entries.view(np.float64),
+        pools,
+        np.zeros((searches, COLUMNS), dtype=np.int64),
+        np.zeros((searches, children), dtype=np.int64),
+        np.zeros((searches, children), dtype=np.uint8),
+        np.zeros((2, state_words), dtype=np.uint64),
+    )
+
+
+@compiled
+def _size_class(words: Number) -> Number:
+    """The exponent of the largest power of two that is not above `words`."""
+    k = 0
+    while (np.int64(2) << k) <= words:
+        k += 1
+    return k
+
+
+@compiled
+def take(array: U64, pools: I64, which: Number, words: Number) -> Number:
+    """The first word of a region of `words` words (a power of two); -1 if there is no room."""
+    k = _size_class(words)
+    at = pools[which, FREE + k]
+    if at >= 0:
+        pools[which, FREE + k] = np.int64(array[at])
+        return at
+    at = pools[which, TOP]
+    if at + words > pools[which, LIMIT] or pools[TOTAL, TOP] + words > pools[TOTAL, LIMIT]:
+        return np.int64(-1)
+    pools[which, TOP] += words
+    pools[TOTAL, TOP] += words
+    return at
+
+
+@compiled
+def release(array: U64, pools: I64, which: Number, at: Number, size: Number) -> None:
+    """Give a region back."""
+    if at + size == pools[which, TOP]:
+        pools[which, TOP] -= size
+        pools[TOTAL, TOP] -= size
+        return
+    k = _size_class(size)
+    array[at] = np.uint64(pools[which, FREE + k])
+    pools[which, FREE + k] = at
+
+
+@compiled
+def enlarge(array: U64, pools: I64, which: Number, at: Number, size: Number, need: Number) -> tuple[Number, Number]:
+    """A region with the same contents and at least `need` words: its place and size; place -1 if there is no room."""
+    if at + size == pools[which, TOP]:
+        wanted = max(need, size + size // 8)
+        room = min(pools[which, LIMIT] - pools[which, TOP], pools[TOTAL, LIMIT] - pools[TOTAL, TOP])
+        more = min(wanted - size, room)
+        if size + more < need:
+            return np.int64(-1), np.int64(0)
+        pools[which, TOP] += more
+        pools[TOTAL, TOP] += more
+        return at, size + more
+    wanted = np.int64(1) << _size_class(2 * size)
+    while wanted < need:
+        wanted *= 2
+    new = take(array, pools, which, wanted)
+    if new < 0:
+        return np.int64(-1), np.int64(0)
+    for i in range(size):
+        array[new + i] = array[at + i]
+    release(array, pools, which, at, size)
+    return new, wanted

@@ -1,0 +1,385 @@
+"""A* against its definition, against exact costs, and against its own bounds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import undershoot as us
+from reference import cube_in_space, naive, naive_astar
+from undershoot.arrays import F32, States
+from undershoot.guarantees import NO_GUARANTEE, PROVEN, Guarantee, OptimalityKind, Standing
+from undershoot.oracles.breadth_first import explore
+from undershoot.oracles.distance_table import DistanceTable
+from undershoot.puzzles.puzzle import Puzzle
+
+
+@dataclass(frozen=True)
+class Given:
+    """A heuristic by its formula."""
+
+    fingerprint: str
+    formula: Callable[[States], F32]
+    name: str = "given"
+    guarantee: Guarantee = NO_GUARANTEE
+    is_whole: bool = False
+
+    def __call__(self, states: States) -> F32:
+        return self.formula(states)
+
+
+def costly() -> Puzzle:
+    puzzle = us.puzzle("tiles-3x3")
+    return replace(puzzle, name="costly", table=replace(puzzle.table, cost=np.array([1, 2, 3, 4], dtype=np.int32)))
+
+
+@cache
+def distances(name: str) -> tuple[Puzzle, DistanceTable]:
+    puzzle = costly() if name == "costly" else us.puzzle(name)
+    return puzzle, explore(puzzle)
+
+
+def scaled(name: str, seed: int, low: float, high: float, whole: bool, guarantee: Guarantee) -> Given:
+    """The true cost times a random factor of each state: as inconsistent as can be."""
+    puzzle, table = distances(name)
+    factors = np.random.default_rng(seed).uniform(low, high, size=table.states).astype(np.float32)
+
+    def formula(states: States) -> F32:
+        rows, true_cost = table.look_up(states)
+        values = true_cost * factors[rows]
+        return (np.floor(values) if whole else values).astype(np.float32)
+
+    return Given(puzzle.table.fingerprint, formula, "scaled", guarantee, whole)
+
+
+def by_definition(puzzle: Puzzle, state: States, h: Callable[[States], F32], options: us.SearchOptions) -> naive_astar.Search:
+    def successors(at: naive_astar.State) -> dict[str, tuple[int, naive_astar.State]]:
+        name = "tiles-3x3" if puzzle.name == "costly" else puzzle.name
+        children = naive.successors(name, at)
+        costs = dict(zip(puzzle.table.action_names, puzzle.table.cost.tolist(), strict=True))
+        return {action: (costs[action], child) for action, child in children.items()}
+
+    goal = tuple(puzzle.table.goals[0].tolist())
+    return naive_astar.astar(
+        tuple(state.tolist()),
+        successors,
+        lambda at: at == goal,
+        lambda at: float(h(np.array([at], dtype=np.uint8))[0]),
+        options.ties is us.Ties.DEEP,
+        options.weight,
+        options.max_expanded if options.max_expanded is not None else 10**9,
+    )
+
+
+@pytest.mark.parametrize("ties", us.Ties)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("tiles-3x3", "base"),
+        ("tiles-3x3", "linear-conflict"),
+        ("tiles-3x3", "whole"),
+        ("tiles-3x3", "fractions"),
+        ("tiles-3x3", "inadmissible"),
+        ("costly", "whole"),
+        ("costly", "fractions"),
+        ("lights-out-3x3", "base"),
+        ("lights-out-3x3", "whole"),
+        ("pancake-8", "base"),
+        ("pancake-8", "fractions"),
+        ("cube-2x2", "zero"),
+    ],
+)
+def test_all_counters_equal_those_of_the_definition(name: str, kind: str, ties: us.Ties) -> None:
+    puzzle = costly() if name == "costly" else us.puzzle(name)
+    depths = np.arange(12) % 5 if kind == "zero" else np.arange(12) % 10 if name.startswith("lights") else np.arange(12) + 8
+    states = us.scramble(puzzle.table, depths, 1).states
+    if kind in ("base", "linear-conflict", "zero"):
+        h = us.heuristic(puzzle, kind)
+    else:
+        high = 1.5 if kind == "inadmissible" else 1.0
+        h = scaled(name, 5, 0.0, high, kind == "whole", NO_GUARANTEE if kind == "inadmissible" else PROVEN)
+    reopened = 0
+    for settings in ({}, {"weight": 1.5}, {"weight": 2.0}, {"max_expanded": 7}):
+        options = us.SearchOptions(ties=ties, **settings)
+        expected = [by_definition(puzzle, state, h, options) for state in states]
+        reopened += sum(search.reopened for search in expected)
+        for lock_step in (1, 7, 1000):
+            results = us.solve_many(puzzle, states, h, options, lock_step=lock_step)
+            for result, search in zip(results, expected, strict=True):
+                for field in ("cost", "expanded", "expanded_below", "generated", "evaluated", "reopened", "stored"):
+                    assert getattr(result, field) == getattr(search, field), field
+                assert (result.status.value, list(result.actions)) == (search.status, search.actions)
+    if kind in ("whole", "fractions") and name in ("tiles-3x3", "costly"):
+        assert reopened > 0, "this heuristic must force reopenings, or it tests nothing"
+
+
+def test_every_heuristic_is_optimal_on_all_of_lights_out_3x3() -> None:
+    puzzle, table = distances("lights-out-3x3")
+    states = table.states_of_rows(0, table.states)
+    for name in ("base", "zero", "table", "gf2", "base+gf2"):
+        results = us.solve_many(puzzle, states, us.heuristic(puzzle, name))
+        assert [result.cost for result in results] == table.distance(states).tolist()
+        assert all(result.optimality.kind is OptimalityKind.PROVEN for result in results)
+        assert all(result.lower_bound == result.cost for result in results)
+        assert all(result.overestimates == 0 for result in results)
+
+
+def replayed(name: str, state: States, actions: tuple[str, ...]) -> naive_astar.State:
+    at = tuple(state.tolist())
+    for action in actions:
+        at = naive.successors(name, at)[action]
+    return at
+
+
+@pytest.mark.parametrize("kind", ["table", "base", "linear-conflict"])
+def test_uniform_8_puzzles_are_solved_optimally_and_their_plans_work(kind: str) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    states = puzzle.sample(2000, 5)
+    results = us.solve_many(puzzle, states, us.heuristic(puzzle, kind))
+    assert [result.cost for result in results] == us.oracle(puzzle).distance(states).tolist()
+    goal = tuple(puzzle.table.goals[0].tolist())
+    assert all(replayed("tiles-3x3", s, r.actions) == goal for s, r in zip(states, results, strict=True))
+
+
+def test_cubes_are_solved_optimally() -> None:
+    puzzle = us.puzzle("cube-2x2")
+    table = us.oracle(puzzle)
+    uniform = puzzle.sample(2000, 6)
+    perfect = us.solve_many(puzzle, uniform, us.heuristic(puzzle, "table"))
+    assert [result.cost for result in perfect] == table.distance(uniform).tolist()
+    near = us.scramble(puzzle.table, np.arange(500) % 7, 7).states
+    for states in (uniform[:20], near):
+        blind = us.solve_many(puzzle, states, us.heuristic(puzzle, "zero"), threads=2)
+        assert [result.cost for result in blind] == table.distance(states).tolist()
+
+
+def test_a_2x2_solution_solves_the_whole_cube_up_to_how_it_is_held() -> None:
+    puzzle = us.puzzle("cube-2x2")
+    guide = us.heuristic(puzzle, "table")
+    for scramble in ("D R", "L2 B' D", "F R U B L D", "B", "x R2 D'"):
+        result = us.solve(puzzle, puzzle.parse(scramble), guide)
+        cube = cube_in_space.play(cube_in_space.solved(2), scramble, 2)
+        # The solution is for the cube held by its back-left-down corner.
+        cube = cube_in_space.play(cube_in_space.held_by_corner(cube), " ".join(result.actions), 2)
+        assert cube_in_space.facelets(cube, 2) == "UUUURRRRFFFFDDDDLLLLBBBB"
+
+
+def test_the_published_15_puzzle_instance_costs_57() -> None:
+    puzzle = us.puzzle("tiles-4x4-blank-first")
+    state = puzzle.parse("14 13 15 7 11 12 9 5 6 0 2 1 4 8 10 3")
+    result = us.solve(puzzle, state, us.heuristic(puzzle, "base"))
+    assert (result.cost, result.lower_bound, str(result.optimality)) == (57, 57, "optimal, proven")
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    whole=st.booleans(),
+    ties=st.sampled_from(list(us.Ties)),
+    per_step=st.sampled_from([1, 1, 5]),
+)
+def test_inconsistent_admissible_heuristics_never_give_suboptimal_costs(
+    seed: int, whole: bool, ties: us.Ties, per_step: int
+) -> None:
+    for name in ("tiles-2x3", "costly"):
+        puzzle, table = distances(name)
+        h = scaled(name, seed, 0.0, 1.0, whole, PROVEN)
+        states = us.scramble(puzzle.table, np.arange(30) % 21, seed % 1000).states
+        results = us.solve_many(puzzle, states, h, us.SearchOptions(ties=ties, expand_per_step=per_step), lock_step=9)
+        assert [result.cost for result in results] == table.distance(states).tolist()
+
+
+@given(seed=st.integers(0, 2**32 - 1), ties=st.sampled_from(list(us.Ties)))
+def test_admissible_along_one_optimal_path_is_enough(seed: int, ties: us.Ties) -> None:
+    puzzle, table = distances("tiles-2x3")
+    random = np.random.default_rng(seed)
+    start = table.states_of_rows(int(random.integers(100, table.states)), table.states)[:1]
+    path, state = [], start
+    while table.distance(state)[0] > 0:
+        path.append(state[0].tobytes())
+        children, legal = us.successors(puzzle.table, state)
+        best = [
+            c
+            for c, ok in zip(children[0], legal[0], strict=True)
+            if ok and table.distance(c[None])[0] < table.distance(state)[0]
+        ]
+        state = best[int(random.integers(len(best)))][None]
+    path.append(state[0].tobytes())
+
+    def formula(states: States) -> F32:
+        on_path = np.array([row.tobytes() in path for row in states])
+        true_cost = table.distance(states)
+        return np.where(on_path, np.floor(true_cost * 0.7), true_cost + 6).astype(np.float32)
+
+    result = us.solve(puzzle, start, Given(puzzle.table.fingerprint, formula, is_whole=True), us.SearchOptions(ties=ties))
+    assert result.cost == table.distance(start)[0]
+
+
+@pytest.mark.parametrize("weight", [1.2, 1.5, 2, 5])
+def test_weighted_search_stays_within_its_weight(weight: float) -> None:
+    puzzle, table = distances("tiles-3x3")
+    states = puzzle.sample(300, 8)
+    results = us.solve_many(puzzle, states, us.heuristic(puzzle, "base"), us.SearchOptions(weight=weight))
+    for result, true_cost in zip(results, table.distance(states).tolist(), strict=True):
+        assert result.cost is not None
+        assert true_cost <= result.cost <= weight * true_cost
+        assert result.lower_bound <= true_cost
+        if result.optimality.kind is OptimalityKind.BOUNDED:
+            assert result.optimality.factor is not None
+            assert result.cost <= result.optimality.factor * true_cost + 1e-9
+            assert result.optimality.factor <= weight
+        else:
+            assert result.cost == true_cost
+
+
+@pytest.mark.parametrize("per_step", [1, 4])
+@pytest.mark.parametrize(
+    "limit", [{}, {"max_expanded": 0}, {"max_expanded": 1}, {"max_expanded": 40}, {"max_seconds": 0.0}, {"max_memory": 1 << 21}]
+)
+def test_lower_bounds_are_true_whatever_guides_and_whatever_limit_strikes(limit: dict[str, float], per_step: int) -> None:
+    puzzle, table = distances("tiles-3x3")
+    states = puzzle.sample(40, 9)
+    truth = table.distance(states).tolist()
+    guides = [
+        us.heuristic(puzzle, "base"),
+        us.heuristic(puzzle, "zero"),
+        scaled("tiles-3x3", 1, 0.0, 1.0, True, PROVEN),
+        scaled("tiles-3x3", 2, 0.5, 2.5, False, NO_GUARANTEE),
+        Given(puzzle.table.fingerprint, lambda states: np.full(len(states), -3, dtype=np.float32)),
+    ]
+    stopped = 0
+    for guide in guides:
+        options = us.SearchOptions(expand_per_step=per_step, **limit)  # type: ignore[arg-type]
+        for result, true_cost, state in zip(us.solve_many(puzzle, states, guide, options), truth, states, strict=True):
+            assert puzzle.base_heuristic(state[None])[0] <= result.lower_bound <= true_cost
+            assert result.lower_bound % 2 == true_cost % 2
+            if result.cost is None:
+                stopped += 1
+                assert result.status in (us.Status.BUDGET, us.Status.TIME, us.Status.MEMORY)
+                assert result.optimality.kind is OptimalityKind.UNKNOWN
+            else:
+                assert result.cost >= true_cost
+                assert (result.optimality.kind is OptimalityKind.PROVEN) == (result.lower_bound == result.cost)
+                if result.optimality.kind is OptimalityKind.PROVEN:
+                    assert result.cost == true_cost
+    assert stopped or not limit or "max_memory" in limit
+
+
+def test_each_limit_has_its_status_and_the_bound_grows_with_the_effort() -> None:
+    puzzle = us.puzzle("tiles-4x4-blank-first")
+    state = puzzle.parse("14 13 15 7 11 12 9 5 6 0 2 1 4 8 10 3")
+    guide = us.heuristic(puzzle, "base")
+    bounds = []
+    for most in (0, 100, 10_000, 300_000):
+        result = us.solve(puzzle, state, guide, us.SearchOptions(max_expanded=most))
+        assert (result.status, result.expanded, result.cost, result.actions) == (us.Status.BUDGET, most, None, ())
+        bounds.append(result.lower_bound)
+    assert bounds == sorted(bounds)
+    assert 41 <= bounds[0] < bounds[-1] <= 57
+    assert us.solve(puzzle, state, guide, us.SearchOptions(max_seconds=0.05)).status is us.Status.TIME
+
+
+def test_the_memory_limit_is_honoured_and_used() -> None:
+    puzzle = us.puzzle("tiles-4x4-blank-first")
+    state = puzzle.parse("14 13 15 7 11 12 9 5 6 0 2 1 4 8 10 3")
+    from undershoot.search.astar import solve_batch
+
+    for limit in (30_000_000, 100_000_000):
+        batch = solve_batch(puzzle, state, us.heuristic(puzzle, "base"), us.SearchOptions(max_memory=limit))
+        assert batch.results[0].status is us.Status.MEMORY
+        assert 0.5 * limit < batch.peak_bytes <= limit
+        assert batch.results[0].lower_bound <= 57
+
+
+def test_a_solved_state_and_several_goals() -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    result = us.solve(puzzle, puzzle.table.goals, us.heuristic(puzzle, "base"))
+    assert (result.cost, result.actions, result.expanded, result.generated) == (0, (), 1, 0)
+    two = replace(puzzle.table, goals=np.concatenate([puzzle.table.goals, puzzle.parse("D")]))
+    near = replace(puzzle, name="two-goals", table=two)
+    assert us.solve(near, puzzle.parse("D D"), us.heuristic(near, "zero")).cost == 1
+
+
+def test_costs_too_large_for_buckets_are_searched_with_a_heap() -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    dear = replace(puzzle, name="dear", table=replace(puzzle.table, cost=np.array([700, 800, 900, 1000], dtype=np.int32)))
+    table = explore(dear)
+    states = dear.sample(20, 1)
+    results = us.solve_many(dear, states, us.heuristic(dear, "zero"))
+    assert [result.cost for result in results] == table.distance(states).tolist()
+
+
+def test_overestimates_along_the_solution_are_counted() -> None:
+    puzzle, table = distances("tiles-3x3")
+    states = puzzle.sample(50, 3)
+    guide = Given(puzzle.table.fingerprint, lambda s: (table.distance(s) * 1.4).astype(np.float32))
+    for result, true_cost in zip(us.solve_many(puzzle, states, guide), table.distance(states).tolist(), strict=True):
+        assert result.cost is not None
+        assert result.overestimates > 0 or result.cost >= 1.4 * true_cost
+
+
+def test_results_do_not_depend_on_threads() -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    states = puzzle.sample(200, 4)
+    one, two = (us.solve_many(puzzle, states, us.heuristic(puzzle, "base"), threads=t) for t in (1, 2))
+    assert [replace(result, seconds=0) for result in one] == [replace(result, seconds=0) for result in two]
+
+
+def test_proven_within_a_radius_proves_solutions_inside_it() -> None:
+    puzzle, table = distances("tiles-3x3")
+    ball = Guarantee(Standing.PROVEN, within=12)
+    guide = Given(
+        puzzle.table.fingerprint,
+        lambda s: np.where(table.distance(s) <= 12, table.distance(s), 40).astype(np.float32),
+        guarantee=ball,
+        is_whole=True,
+    )
+    states = us.scramble(puzzle.table, np.arange(60) % 14, 5).states
+    for result, true_cost in zip(us.solve_many(puzzle, states, guide), table.distance(states).tolist(), strict=True):
+        if true_cost <= 12:
+            assert (result.cost, result.optimality.kind) == (true_cost, OptimalityKind.PROVEN)
+
+
+@pytest.mark.parametrize(
+    ("value", "guarantee", "whole", "part"),
+    [
+        (np.nan, NO_GUARANTEE, False, "the heuristic given gives nan, for 1 2 3"),
+        (np.inf, NO_GUARANTEE, False, "the heuristic given gives inf, for"),
+        (-1, PROVEN, False, "gives -1.0, though it claims that it never overestimates, for"),
+        (0.5, PROVEN, True, "gives 0.5, though it claims whole values, for"),
+    ],
+)
+def test_impossible_values_are_refused_with_the_heuristic_and_the_state(
+    value: float, guarantee: Guarantee, whole: bool, part: str
+) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    guide = Given(puzzle.table.fingerprint, lambda s: np.full(len(s), value, np.float32), "given", guarantee, whole)
+    with pytest.raises(us.UndershootError, match=part):
+        us.solve(puzzle, puzzle.parse("D"), guide)
+
+
+def test_bad_input_is_refused() -> None:
+    puzzle, other = us.puzzle("tiles-3x3"), us.puzzle("tiles-2x3")
+    base = us.heuristic(puzzle, "base")
+    with pytest.raises(us.UndershootError, match="belongs to another puzzle than tiles-2x3"):
+        us.solve(other, other.table.goals, base)
+    with pytest.raises(us.UndershootError, match="odd parity"):
+        us.solve(puzzle, np.array([[1, 2, 3, 4, 5, 6, 8, 7, 0]], dtype=np.uint8), base)
+    with pytest.raises(us.UndershootError, match="states must be an array"):
+        us.solve(puzzle, other.table.goals, base)
+    with pytest.raises(us.UndershootError, match="solve takes one state, 2 came"):
+        us.solve(puzzle, puzzle.sample(2, 0), base)
+    for settings, part in (
+        ({"weight": 0.5}, "the weight is 0.5"),
+        ({"weight": float("nan")}, "the weight is nan"),
+        ({"max_expanded": -1}, "-1 expansions"),
+        ({"max_seconds": -1.0}, "-1.0 seconds"),
+        ({"max_memory": 5}, "5 bytes"),
+        ({"expand_per_step": 0}, "expand_per_step is 0"),
+    ):
+        with pytest.raises(us.UndershootError, match=part):
+            us.SearchOptions(**settings)
+    assert us.solve_many(puzzle, puzzle.table.goals[:0], base) == []
