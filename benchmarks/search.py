@@ -121,6 +121,7 @@ def main() -> None:
         "one core": rate(puzzle, states, base) / plain,
         "two cores": rate(puzzle, many[: 5 * INSTANCES], base, threads=2) / plain,
         "lock-step of 1000, heuristic outside": rate(puzzle, many, Outside(puzzle), lock_step=1000) / plain,
+        "the same on two cores": rate(puzzle, many, Outside(puzzle), lock_step=1000, threads=2) / plain,
         "lock-step of 1, heuristic outside": rate(puzzle, states[:30], Outside(puzzle), lock_step=1) / plain,
         "15-puzzle": large,
     }

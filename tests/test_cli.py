@@ -56,6 +56,46 @@ def test_puzzles_lists_shows_and_checks() -> None:
     assert run("puzzles", "cube-2x2", "--seed", "1").stdout != run("puzzles", "cube-2x2", "--seed", "2").stdout
 
 
+def test_solve_shows_the_state_the_moves_and_what_is_proven() -> None:
+    shown = run("solve", "cube-2x2", "R U F2 R'", "--show").stdout
+    assert "cost 4: optimal, proven (cost - lower bound = 0)" in shown
+    assert "4. " in shown
+    document = json.loads(run("solve", "tiles-3x3", "1 2 3 4 5 6 0 7 8", "--json").stdout)
+    (result,) = document["results"]
+    assert (document["puzzle"], document["heuristic"]) == ("tiles-3x3", "base")
+    assert (result["cost"], result["actions"], result["optimality"], result["lower_bound"]) == (2, ["L", "L"], "proven", 2)
+    fields = {"state", "status", "expanded", "expanded_below", "generated", "evaluated", "reopened", "overestimates", "seconds"}
+    assert fields <= set(result)
+    many = run("solve", "tiles-3x3", "--random", "5", "--seed", "3").stdout
+    assert "5 of 5 solved, 5 proven optimal" in many
+    deep = run("solve", "cube-3x3", "--scramble-depth", "3", "--heuristic", "zero", "--ties", "shallow").stdout
+    assert "cost 3: optimal, proven" in deep
+
+
+def test_a_search_that_is_stopped_says_so_and_exits_with_1() -> None:
+    done = run("solve", "tiles-4x4", "--random", "1", "--max-expanded", "100", code=1)
+    assert "stopped at the limit of expansions; raise --max-expanded" in done.stdout
+    assert "Every solution costs at least" in done.stdout
+    document = json.loads(run("solve", "tiles-4x4", "--random", "1", "--max-expanded", "100", "--json", code=1).stdout)
+    assert (document["results"][0]["status"], document["results"][0]["cost"]) == ("budget", None)
+
+
+def test_bench_compares_heuristics_on_the_same_instances(tmp_path: Path) -> None:
+    out = tmp_path / "records.parquet"
+    shown = run("bench", "tiles-3x3", "--heuristics", "base,table", "--random", "20", "--out", str(out)).stdout
+    assert "40 records written" in shown
+    assert out.exists()
+    instances = tmp_path / "instances.txt"
+    instances.write_text("# a comment\n2: D D\n")
+    for source in (("--instances", str(instances)), ("--scrambles", "1..3", "--per-depth", "4")):
+        document = json.loads(run("bench", "tiles-3x3", *source, "--json").stdout)
+        assert document["puzzle"] == "tiles-3x3"
+        assert [h["name"] for h in document["heuristics"]] == ["base", "zero"]
+        fields = {"name", "guarantee", "solve_rate", "mean_expanded", "mean_expanded_common", "mean_expanded_below", "reopened"}
+        fields |= {"gap_percent", "expanded_per_second", "seconds", "peak_bytes"}
+        assert fields <= set(document["heuristics"][0])
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
@@ -68,7 +108,19 @@ def test_puzzles_lists_shows_and_checks() -> None:
         (("puzzles", "--check", "README.md"), "README.md is not a TOML file"),
         (("puzzles", "cube-2x2", "--check", PYRAMINX), "choose one"),
         (("nonsense",), "No such command"),
-        (("puzzles", "tiles-3x3", "--seed", "-1"), "-1 is not in the range"),
+        (("solve", "tiles-3x3", "1 2 3 4 5 6 8 7 0"), "odd parity"),
+        (("solve", "tiles-3x3", "UUUURRRR"), "neither a move nor a value"),
+        (("solve", "tiles-3x3", "--heuristic", "gf2"), "gf2 is for Lights Out"),
+        (("solve", "tiles-3x3", "--heuristic", "nonsense"), 'no heuristic "nonsense"'),
+        (("solve", "tiles-3x3", "D", "--random", "2"), "exclude one another"),
+        (("solve", "tiles-3x3", "--weight", "0.5"), "the weight is 0.5"),
+        (("solve", "tiles-3x3", "--ties", "middle"), '--ties is "middle"; allowed are deep and shallow'),
+        (("solve", "tiles-3x3", "--max-memory", "lots"), '"lots" is no amount of memory'),
+        (("solve", "tiles-3x3", "--random", "0"), "at least 1 is needed"),
+        (("bench", "tiles-3x3", "--heuristics", ","), "no heuristics are named"),
+        (("bench", "tiles-3x3", "--random", "2", "--scrambles", "3"), "exclude one another"),
+        (("bench", "tiles-3x3", "--instances", "nowhere.txt"), "cannot read the instances nowhere.txt"),
+        (("puzzles", "tiles-3x3", "--seed", "-1"), "or equal to 0"),
     ],
 )
 def test_bad_input_gets_one_message_and_exit_code_2(arguments: tuple[str, ...], part: str) -> None:

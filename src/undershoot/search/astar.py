@@ -16,6 +16,7 @@ from undershoot.guarantees import Heuristic, Optimality, OptimalityKind, Standin
 from undershoot.heuristics.analytic import Additive
 from undershoot.kernels.plan import forward_plan
 from undershoot.oracles.size import available_memory
+from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search import kernel
 from undershoot.search import workspace as ws
@@ -54,7 +55,7 @@ def solve_many(
     """Search from every state, uint8[N, n]; results in the same order.
 
     lock_step: how many searches share the calls of the heuristic; others wait until one of these ends. threads: over
-    which instances are spread where the heuristic runs inside the compiled loop. progress: called with how many ended.
+    which the instances are spread; each calls the heuristic for its own. progress: called with how many ended.
     """
     return solve_batch(puzzle, states, heuristic, options, lock_step, threads, progress).results
 
@@ -97,9 +98,9 @@ def solve_batch(
 
     memory = options.max_memory if options.max_memory is not None else available_memory() // 2
     queue = iter(range(len(states)))
-    in_loop = isinstance(heuristic, Additive)
-    workers = min(threads, max(1, len(states))) if in_loop else 1
-    at_once = min(AT_ONCE_IN_LOOP if in_loop else lock_step, -(-len(states) // workers) or 1)
+    workers = min(threads, max(1, len(states)))
+    together = AT_ONCE_IN_LOOP if isinstance(heuristic, Additive) else -(-lock_step // workers)
+    at_once = min(together, -(-len(states) // workers) or 1)
     searches = [_Searches(puzzle, states, heuristic, options, at_once, memory // workers, queue) for _ in range(workers)]
     searches[0].compile()
     began = time.perf_counter()
@@ -137,10 +138,11 @@ class _Searches:
             memory,
         )
         self.plan = forward_plan(table)
+        self.inverse = np.where(table.inverse >= 0, table.alike[table.inverse], -1).astype(np.int32)
         self.in_loop = isinstance(heuristic, Additive)
         formula = heuristic.formula if isinstance(heuristic, Additive) else puzzle.base_heuristic
-        pair_cost = formula.pair_cost if formula.pair_cost is not None else np.zeros((0, 0), dtype=np.int32)
-        self.analytic = kernel.Analytic(formula.cell_cost, pair_cost, formula.divisor)
+        self.analytic = _analytic(formula)
+        self.base = _analytic(puzzle.base_heuristic)
         whole = heuristic.is_whole and float(options.weight).is_integer()
         self.rules = kernel.Rules(
             self.in_loop,
@@ -154,13 +156,14 @@ class _Searches:
         state_words = -(-table.cells // 8)
         self.words = tuple(range(state_words))
         children = options.expand_per_step * self.plan.legal.shape[1] + 1
-        self.workspace = ws.make_workspace(at_once, children, state_words, memory)
+        self.workspace = ws.make_workspace(at_once, options.expand_per_step, self.plan.legal.shape[1], state_words, memory)
         self.goals = _as_words(table.goals, state_words)
         # A search that is stopped for its time leaves its rows behind, and the one that follows it adds its start.
         self.out: States = np.empty((1 if self.in_loop else at_once * (children + 1), table.cells), dtype=np.uint8)
         self.number = np.full(at_once, -1, dtype=np.int64)
         self.began = np.zeros(at_once)
         self.peak_bytes = 0
+        self.first = 0
 
     def compile(self) -> None:
         """Compile everything, or fetch it from the cache, so that no instance is charged for it."""
@@ -172,15 +175,27 @@ class _Searches:
         self.heuristic(self.starts[:1])
 
     def _advance(self, values: F32) -> tuple[int, int]:
-        quantum = QUANTUM if self.in_loop else 2**62
-        return kernel.advance(
-            self.workspace, self.plan, self.goals, self.analytic, self.words, self.rules, values, self.out, quantum
+        """One call of the kernel: rows that wait to be evaluated, and searches that ended."""
+        rows, ended, paused = kernel.advance(
+            self.workspace,
+            self.plan,
+            self.inverse,
+            self.goals,
+            self.analytic,
+            self.words,
+            self.rules,
+            values,
+            self.out,
+            QUANTUM,
+            self.first,
         )
+        self.first = max(0, int(paused))
+        return int(rows), int(ended)
 
     def run(self) -> Iterator[tuple[int, Result]]:
         """Search until the queue is empty; yields the number of an instance and its result."""
         values: F32 = np.zeros(0, dtype=np.float32)
-        rows = self._begin(np.arange(len(self.number)), 0)
+        rows, waiting = self._begin(np.arange(len(self.number)), 0), 0
         while (self.number >= 0).any():
             if not self.in_loop:
                 values = self._evaluate(self.out[:rows])
@@ -188,13 +203,16 @@ class _Searches:
             self.peak_bytes = max(self.peak_bytes, 8 * int(self.workspace.pools[ws.TOTAL, ws.TOP]))
             if self.options.max_seconds is not None:
                 ended += self._stop_late_ones(self.options.max_seconds)
-            if ended:
+            waiting += ended
+            # Reporting many at once is cheaper than one by one; a few slots may stay empty for a while.
+            if waiting and (waiting * 16 >= len(self.number) or not (self.workspace.slots[:, ws.STATUS] == ws.RUNNING).any()):
                 finished = np.flatnonzero((self.workspace.slots[:, ws.STATUS] > ws.RUNNING) & (self.number >= 0))
                 yield from self._report(finished)
                 self.number[finished] = -1
                 kernel.end(self.workspace, finished, True)
                 rows = self._begin(finished, rows)
                 kernel.end(self.workspace, finished[self.number[finished] < 0], False)
+                waiting = 0
 
     def _begin(self, slots: I64, rows: int) -> int:
         """Fill these slots from the queue."""
@@ -255,7 +273,9 @@ class _Searches:
         ends = np.cumsum(numbers[:, 0])
         above = self._overestimates(states, actions, ends, numbers)
         starts = self.starts[self.number[slots]]
-        least = self.heuristic(starts) if guarantee.is_proven else self.puzzle.base_heuristic(starts)
+        least = self.puzzle.base_heuristic(starts)
+        if guarantee.is_proven:
+            least = np.maximum(least, self.heuristic(starts))
         parity = self.puzzle.cost_parity(starts) if self.puzzle.has_cost_parity else None
         names = self.puzzle.table.action_names
         for k, slot in enumerate(slots.tolist()):
@@ -293,7 +313,7 @@ class _Searches:
         """Lengths, costs and expansions below; bounds from open nodes; actions and states of all paths, end to end."""
         numbers, bounds = np.zeros((len(slots), 3), dtype=np.int64), np.zeros(len(slots))
         is_proven = self.heuristic.guarantee.is_proven
-        kernel.report(self.workspace, slots, self.words, self.rules, self.analytic, self.plan, is_proven, numbers, bounds)
+        kernel.report(self.workspace, slots, self.words, self.rules, self.base, self.plan, is_proven, numbers, bounds)
         ends = np.cumsum(numbers[:, 0])
         actions = np.zeros(int(numbers[:, 0].sum()), dtype=np.int32)
         states = np.zeros((len(actions), self.starts.shape[1]), dtype=np.uint8)
@@ -323,6 +343,11 @@ def _optimality(cost: int | None, lower_bound: int, guarantee: Any, weight: floa
     factors = [weight] if guarantee.is_proven else []
     factors += [cost / lower_bound] if lower_bound > 0 else []
     return Optimality(OptimalityKind.BOUNDED, factor=min(factors)) if factors else Optimality(OptimalityKind.UNKNOWN)
+
+
+def _analytic(formula: BaseHeuristic) -> kernel.Analytic:
+    none = np.zeros((0, 0), dtype=np.int32)
+    return kernel.Analytic(formula.cell_cost, none if formula.pair_cost is None else formula.pair_cost, formula.divisor)
 
 
 def _as_words(states: States, state_words: int) -> AnyArray:

@@ -2,7 +2,7 @@
 
 A node is SW words of state (a byte a cell) and three more:
 
-    parent, g | h, raw sum of the analytic heuristic | action (16 bits), context (8), flags (8), nothing
+    parent, g | h, raw sum of the analytic heuristic | action (16 bits), context (8), flags (8), the action that undoes it
 
 A slot of the index is 1 + node number (32 bits) and 32 bits of the hash; words of states are compared all the same.
 
@@ -18,6 +18,7 @@ from undershoot.arrays import F32, I32, I64, U64, AnyArray, Number, States
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.hashing import finished, mixed
 from undershoot.kernels.plan import Plan
+from undershoot.kernels.prefetch import prefetch
 from undershoot.search.workspace import (
     COUNT,
     COUNTERS,
@@ -66,6 +67,7 @@ FIRST_NODES, FIRST_SLOTS, FIRST_ENTRIES, FIRST_SPAN = 64, 256, 128, 32
 MOST_SPAN_OF_BUCKETS = 1024
 MOST_SPAN = 1 << 16
 MOST_KEPT_SLOTS = 1 << 14
+AHEAD = 8
 MAX_LOAD = 0.7
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -131,8 +133,12 @@ def _index_all(ws: Workspace, i: Number, words: tuple[int, ...]) -> None:
     mask, record = np.uint64(size - 1), len(words) + 3
     for k in range(size):
         ws.hashed[at + k] = 0
-    for node in range(ws.slots[i, COUNT]):
-        h = _hash_of(ws.nodes, ws.slots[i, NODES_AT] + node * record, words)
+    count, nodes_at = ws.slots[i, COUNT], ws.slots[i, NODES_AT]
+    for node in range(count):
+        if node + AHEAD < count:
+            later = _hash_of(ws.nodes, nodes_at + (node + AHEAD) * record, words)
+            prefetch(ws.hashed, at + np.int64((later >> HALF) & mask))
+        h = _hash_of(ws.nodes, nodes_at + node * record, words)
         slot = (h >> HALF) & mask
         while ws.hashed[at + np.int64(slot)]:
             slot = (slot + np.uint64(1)) & mask
@@ -189,6 +195,22 @@ def _enlarge_heads(ws: Workspace, i: Number, f: Number, buckets: Number) -> Numb
 
 
 @compiled
+def _clear_heads(ws: Workspace, i: Number, buckets: Number) -> None:
+    """Empty the open list of a search that ended; only rows that it used are touched."""
+    at, span = ws.slots[i, HEADS_AT], ws.slots[i, SPAN]
+    if not buckets:
+        for f in range(span):
+            ws.heads[at + f] = 0
+        return
+    for f in range(span):
+        if ws.heads[at + span * span + f]:
+            for g in range(span):
+                ws.heads[at + f * span + g] = 0
+            ws.heads[at + span * span + f] = 0
+        ws.heads[at + span * span + span + f] = 0
+
+
+@compiled
 def begin(
     ws: Workspace,
     where: I64,
@@ -214,10 +236,12 @@ def begin(
             if slots[NODES_AT] < 0 or slots[INDEX_AT] < 0 or slots[HEADS_AT] < 0 or slots[ENTRIES_AT] < 0:
                 return np.int64(-1)
             slots[NODES_SIZE], slots[INDEX_SIZE], slots[ENTRIES_SIZE] = FIRST_NODES * 8, FIRST_SLOTS, FIRST_ENTRIES
+            for h in range(slots[HEADS_SIZE]):
+                ws.heads[slots[HEADS_AT] + h] = 0
+        else:
+            _clear_heads(ws, i, rules.buckets)
         slots[COUNTERS:] = 0
         slots[STATUS], slots[GOAL], slots[INCUMBENT] = RUNNING, -1, -1
-        for h in range(slots[HEADS_SIZE]):
-            ws.heads[slots[HEADS_AT] + h] = 0
         at, context = slots[NODES_AT], 0
         for w in words:
             ws.nodes[at + w] = 0
@@ -231,6 +255,7 @@ def begin(
         ws.nodes_float[fields + 2] = _rounded_up(raw, analytic.divisor)
         ws.nodes32[fields + 3] = raw
         ws.nodes32[fields + 4] = (context << 16) | ((OPEN | WAITING) << 24)
+        ws.nodes32[fields + 5] = -1
         slots[COUNT], slots[PENDING], slots[EVALUATED] = 1, 1, 1
         ws.pending[i, 0], ws.is_new[i, 0] = 0, 1
         _index_all(ws, i, words)
@@ -248,7 +273,7 @@ def end(ws: Workspace, where: I64, keep: Number) -> None:
     for k in range(where.shape[0]):
         slots = ws.slots[where[k]]
         slots[STATUS] = IDLE
-        if not keep or slots[INDEX_SIZE] > MOST_KEPT_SLOTS:
+        if slots[NODES_SIZE] > 0 and (not keep or slots[INDEX_SIZE] > MOST_KEPT_SLOTS):
             release(ws.nodes, ws.pools, NODES, slots[NODES_AT], slots[NODES_SIZE])
             release(ws.hashed, ws.pools, INDEX, slots[INDEX_AT], slots[INDEX_SIZE])
             release(ws.heads, ws.pools, HEADS, slots[HEADS_AT], slots[HEADS_SIZE])
@@ -260,6 +285,7 @@ def end(ws: Workspace, where: I64, keep: Number) -> None:
 def advance(
     ws: Workspace,
     plan: Plan,
+    inverse: I32,
     goals: U64,
     analytic: Analytic,
     words: tuple[int, ...],
@@ -267,17 +293,19 @@ def advance(
     values: F32,
     out: States,
     quantum: Number,
-) -> tuple[Number, Number]:
+    first: Number,
+) -> tuple[Number, Number, Number]:
     """Every running search takes in the values of its pending children and expands `per_step` nodes more.
 
-    With the analytic heuristic in the loop it goes on for up to `quantum` expansions. Otherwise children that are new
-    are written to `out`, and their values are expected at the next call. Returns the number of rows of `out` and of
-    searches that ended.
+    With the analytic heuristic in the loop they run one after another, beginning with slot `first`, until one has made
+    `quantum` expansions and is paused. Otherwise children that are new are written to `out`, and their values are
+    expected at the next call. Returns the number of rows of `out` and of searches that ended, and the slot that is
+    paused (-1 for none).
     """
     record, state_words, steps = len(words) + 3, len(words), plan.legal.shape[1]
     nodes, nodes32, nodes_float, index, heads = ws.nodes, ws.nodes32, ws.nodes_float, ws.hashed, ws.heads
     entries, entries_float, pending, is_new, slots = ws.entries, ws.entries_float, ws.pending, ws.is_new, ws.slots
-    parent, child = ws.words[0], ws.words[1]
+    parent, children, hashes, sums, steps_made = ws.parent, ws.children, ws.hashes, ws.sums, ws.steps
     cell_cost, pair_cost = analytic.cell_cost, analytic.pair_cost
     changes, cell, origin, shift, modulus = plan.changes, plan.cell, plan.origin, plan.shift, plan.modulus
     legal, cost, landing = plan.legal, plan.cost, plan.landing
@@ -285,10 +313,34 @@ def advance(
     divisor = analytic.divisor
     room = rules.per_step * steps + 1
     one = np.uint64(1)
-    rows, ended = np.int64(0), np.int64(0)
-    for i in range(slots.shape[0]):
+    rows, ended, paused = np.int64(0), np.int64(0), np.int64(-1)
+    for turn in range(slots.shape[0]):
+        i = (first + turn) % slots.shape[0]
+        if not in_loop:
+            # The searches take turns and each finds its memory cold: ask for what one a few turns ahead will touch.
+            far, near = i + 2 * AHEAD, i + AHEAD
+            if far < slots.shape[0] and slots[far, STATUS] == RUNNING:
+                tail = slots[far, NODES_AT] + (slots[far, COUNT] - 1) * record
+                prefetch(nodes, tail)
+                prefetch(nodes, tail - record)
+                prefetch(entries, slots[far, ENTRIES_AT] + (slots[far, UNUSED] or slots[far, USED]))
+            if buckets and near < slots.shape[0] and slots[near, STATUS] == RUNNING:
+                span, row = slots[near, SPAN], slots[near, FIRST_ROW]
+                heads_at = slots[near, HEADS_AT]
+                prefetch(heads, heads_at + span * span + slots[near, LEAST])
+                prefetch(heads, heads_at + span * span + span + slots[near, LEAST])
+                for p in range(slots[near, PENDING]):
+                    if pending[near, p] >= 0:
+                        fields = 2 * (slots[near, NODES_AT] + pending[near, p] * record + state_words)
+                        f = nodes32[fields + 1] + weight * np.float64(
+                            values[row] if is_new[near, p] else nodes_float[fields + 2]
+                        )
+                        row += is_new[near, p]
+                        prefetch(heads, heads_at + np.int64(f) * span + nodes32[fields + 1])
         if slots[i, STATUS] != RUNNING:
             continue
+        if paused >= 0:
+            break
         status: Number = np.int64(RUNNING)
         waiting, serial, least = slots[i, PENDING], slots[i, SERIAL], slots[i, LEAST]
         count, used, unused = slots[i, COUNT], slots[i, USED], slots[i, UNUSED]
@@ -505,28 +557,37 @@ def advance(
                         break
                     continue
                 raw_of_parent = np.int64(nodes32[fields + 3])
+                undo, made = nodes32[fields + 5], 0
+                # First all children, asking the memory for their slots of the index; then what to do with each.
                 for s in range(steps):
                     if not legal[context, s]:
                         continue
                     generated += 1
+                    if s == undo:
+                        continue  # back to the parent, which is always known at less cost
                     for w in words:
-                        child[w] = parent[w]
+                        children[made, w] = parent[w]
                     raw = raw_of_parent
                     for k in range(changes[context, s]):
                         c, o = np.int64(cell[context, s, k]), np.int64(origin[context, s, k])
-                        value = np.int64((parent[o >> 3] >> np.uint64((o & 7) * 8)) & np.uint64(255)) + np.int64(
-                            shift[context, s, k]
-                        )
+                        value = np.int64((parent[o >> 3] >> np.uint64((o & 7) * 8)) & np.uint64(255))
+                        value += np.int64(shift[context, s, k])
                         if value >= modulus[c]:
                             value -= np.int64(modulus[c])
                         place = np.uint64((c & 7) * 8)
                         old = np.int64((parent[c >> 3] >> place) & np.uint64(255))
-                        child[c >> 3] = (child[c >> 3] & ~(np.uint64(255) << place)) | (np.uint64(value) << place)
+                        word = children[made, c >> 3] & ~(np.uint64(255) << place)
+                        children[made, c >> 3] = word | (np.uint64(value) << place)
                         raw += cell_cost[c, value] - cell_cost[c, old]
                     h: Number = np.uint64(0)
                     for w in words:
-                        h = mixed(h, child[w])
+                        h = mixed(h, children[made, w])
                     h = finished(h)
+                    prefetch(index, index_at + np.int64((h >> HALF) & mask))
+                    hashes[made], sums[made], steps_made[made] = h, raw, s
+                    made += 1
+                for m in range(made):
+                    h, raw, s = hashes[m], sums[m], steps_made[m]
                     slot = (h >> HALF) & mask
                     found = np.int64(-1)
                     while True:
@@ -538,7 +599,7 @@ def advance(
                             there = nodes_at + candidate * record
                             same = True
                             for w in words:
-                                same &= nodes[there + w] == child[w]
+                                same &= nodes[there + w] == children[m, w]
                             if same:
                                 found = candidate
                                 break
@@ -550,7 +611,7 @@ def advance(
                         index[index_at + np.int64(slot)] = np.uint64(found + 1) | (h << HALF)
                         there = nodes_at + found * record
                         for w in words:
-                            nodes[there + w] = child[w]
+                            nodes[there + w] = children[m, w]
                         there = 2 * (there + state_words)
                         if in_loop:
                             if pair_cost.shape[0] > 0:
@@ -577,6 +638,7 @@ def advance(
                         flags = OPEN | WAITING
                     nodes32[there], nodes32[there + 1] = node, reached
                     nodes32[there + 4] = s | (landing[context, s] << 16) | (flags << 24)
+                    nodes32[there + 5] = inverse[context, s]
                     pending[i, waiting] = found
                     waiting += 1
 
@@ -598,14 +660,16 @@ def advance(
         slots[i, PENDING], slots[i, FIRST_ROW] = waiting, rows
         if status != RUNNING:
             ended += 1
-        elif not in_loop:
+        elif in_loop:
+            paused = i
+        else:
             for p in range(waiting):
                 if pending[i, p] >= 0 and is_new[i, p]:
                     at = nodes_at + pending[i, p] * record
                     for k in range(cells):
                         out[rows, k] = (nodes[at + (k >> 3)] >> np.uint64((k & 7) * 8)) & np.uint64(255)
                     rows += 1
-    return rows, ended
+    return rows, ended, paused
 
 
 @compiled
@@ -623,23 +687,23 @@ def report(
     """Of each search: the length and cost of its path, expansions with f below that cost, and a bound from open nodes.
 
     numbers: int64[K, 3]. bounds: float64[K], the least g + h over open nodes, infinite if there are none; h is the
-    guide's value if that is proven, otherwise the analytic one.
+    analytic value, or the guide's if that is proven and larger. Where the solution is optimal anyway it is not sought.
     """
     record, state_words = len(words) + 3, len(words)
     for k in range(where.shape[0]):
         i = where[k]
         slots = ws.slots[i]
         bounds[k] = np.inf
-        for number in range(slots[COUNT]):
+        settled = slots[STATUS] == SOLVED and guide_is_proven and rules.weight == 1
+        for number in range(0 if settled else slots[COUNT]):
             at = slots[NODES_AT] + number * record
             fields = 2 * (at + state_words)
             if (ws.nodes32[fields + 4] >> 24) & OPEN:
-                # A child that waits for its value when memory runs out has only the analytic one.
+                raw = _raw_sum(ws.nodes, at, rules.cells, analytic.cell_cost, analytic.pair_cost)
+                h = np.float64(_rounded_up(raw, analytic.divisor))
+                # A child that waits for its value when a limit strikes has only the analytic one.
                 if guide_is_proven and not (ws.nodes32[fields + 4] >> 24) & WAITING:
-                    h = np.float64(ws.nodes_float[fields + 2])
-                else:
-                    raw = _raw_sum(ws.nodes, at, rules.cells, analytic.cell_cost, analytic.pair_cost)
-                    h = np.float64(_rounded_up(raw, analytic.divisor))
+                    h = max(h, np.float64(ws.nodes_float[fields + 2]))
                 bounds[k] = min(bounds[k], ws.nodes32[fields + 1] + h)
         length, cost = np.int64(0), np.int64(0)
         node: Number = slots[GOAL]

@@ -70,12 +70,18 @@ class Workspace(NamedTuple):
     """int64[M, P]: children that wait to be pushed, -1 for none."""
     is_new: U8
     """uint8[M, P]: whether they wait for the heuristic."""
-    words: U64
-    """uint64[2, SW]: a parent and a child."""
+    parent: U64
+    """uint64[SW]."""
+    children: U64
+    """uint64[S, SW]: children of a node, and below their hashes, sums of the analytic heuristic, and steps."""
+    hashes: U64
+    sums: I64
+    steps: I64
 
 
-def make_workspace(searches: int, children: int, state_words: int, memory: int) -> Workspace:
-    """For so many searches at once, each with up to `children` new nodes a step, in so many bytes."""
+def make_workspace(searches: int, per_step: int, steps: int, state_words: int, memory: int) -> Workspace:
+    """For so many searches at once, each with up to `per_step` times `steps` new nodes a round, in so many bytes."""
+    children = per_step * steps + 1
     total = memory // 8
     nodes, entries = np.empty(total, dtype=np.uint64), np.empty(total // 2, dtype=np.uint64)
     index, heads = np.empty(total // 2, dtype=np.uint64), np.empty(total // 2, dtype=np.uint64)
@@ -95,7 +101,11 @@ def make_workspace(searches: int, children: int, state_words: int, memory: int) 
         np.zeros((searches, COLUMNS), dtype=np.int64),
         np.zeros((searches, children), dtype=np.int64),
         np.zeros((searches, children), dtype=np.uint8),
-        np.zeros((2, state_words), dtype=np.uint64),
+        np.zeros(state_words, dtype=np.uint64),
+        np.zeros((steps, state_words), dtype=np.uint64),
+        np.zeros(steps, dtype=np.uint64),
+        np.zeros(steps, dtype=np.int64),
+        np.zeros(steps, dtype=np.int64),
     )
 
 
