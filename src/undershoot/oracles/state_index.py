@@ -9,6 +9,7 @@ import numpy as np
 from undershoot.arrays import I32, I64, U16, U64, Keys, Number
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.hashing import finished, mixed
+from undershoot.kernels.prefetch import prefetch
 
 Words = tuple[int, ...]
 """The numbers of a key's words, (0, 1, ...). As a tuple, so that loops over them are compiled for their number."""
@@ -79,18 +80,15 @@ def same_key(keys: Keys, row: Number, others: Keys, other: Number, words: Words)
 
 
 @compiled
-def find_slots(keys: Keys, index: U64, wanted: Keys, count: Number, words: Words, hashes: U64, slots: U64) -> Number:
+def find_slots(keys: Keys, index: U64, wanted: Keys, count: Number, words: Words, hashes: U64, slots: U64) -> None:
     """For the first `count` rows of `wanted` write the hash, and the slot that holds the key or the empty one for it.
 
-    Best a few hundred at a time: all first slots are touched before any is read, so that the memory fetches many at
-    once. (The value returned means nothing; it keeps the touching from being optimised away.)
+    Best a few hundred at a time: the memory is asked for all first slots before any is read.
     """
     mask, one = np.uint64(index.shape[0] - 1), np.uint64(1)
-    touched: Number = np.uint64(0)
     for b in range(count):
         hashes[b] = key_hash(wanted, b, words)
-    for b in range(count):
-        touched ^= index[home_slot(hashes[b], mask)]
+        prefetch(index, np.int64(home_slot(hashes[b], mask)))
     for b in range(count):
         slot, tag = home_slot(hashes[b], mask), hashes[b] << np.uint64(32)
         while True:
@@ -101,7 +99,6 @@ def find_slots(keys: Keys, index: U64, wanted: Keys, count: Number, words: Words
                 break
             slot = (slot + one) & mask
         slots[b] = slot
-    return touched
 
 
 @compiled

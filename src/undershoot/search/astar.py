@@ -18,8 +18,10 @@ from undershoot.kernels.plan import forward_plan
 from undershoot.oracles.size import available_memory
 from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.puzzle import Puzzle
-from undershoot.search import kernel
+from undershoot.search import lifecycle
 from undershoot.search import workspace as ws
+from undershoot.search.advance import advance
+from undershoot.search.layout import Analytic, Rules
 from undershoot.search.options import SearchOptions, Ties
 from undershoot.search.results import Result, Status
 
@@ -144,7 +146,7 @@ class _Searches:
         self.analytic = _analytic(formula)
         self.base = _analytic(puzzle.base_heuristic)
         whole = heuristic.is_whole and float(options.weight).is_integer()
-        self.rules = kernel.Rules(
+        self.rules = Rules(
             self.in_loop,
             whole if buckets is None else buckets,
             options.ties is Ties.DEEP,
@@ -168,15 +170,15 @@ class _Searches:
     def compile(self) -> None:
         """Compile everything, or fetch it from the cache, so that no instance is charged for it."""
         nothing = np.zeros(0, dtype=np.int64)
-        kernel.begin(self.workspace, nothing, self.starts[:0], self.words, self.rules, self.analytic, self.plan, 0, self.out)
+        lifecycle.begin(self.workspace, nothing, self.starts[:0], self.words, self.rules, self.analytic, self.plan, 0, self.out)
         self._advance(np.zeros(0, dtype=np.float32))
         self._numbers(nothing)
-        kernel.end(self.workspace, nothing, False)
+        lifecycle.end(self.workspace, nothing, False)
         self.heuristic(self.starts[:1])
 
     def _advance(self, values: F32) -> tuple[int, int]:
         """One call of the kernel: rows that wait to be evaluated, and searches that ended."""
-        rows, ended, paused = kernel.advance(
+        rows, ended, first = advance(
             self.workspace,
             self.plan,
             self.inverse,
@@ -189,7 +191,7 @@ class _Searches:
             QUANTUM,
             self.first,
         )
-        self.first = max(0, int(paused))
+        self.first = int(first)
         return int(rows), int(ended)
 
     def run(self) -> Iterator[tuple[int, Result]]:
@@ -209,9 +211,9 @@ class _Searches:
                 finished = np.flatnonzero((self.workspace.slots[:, ws.STATUS] > ws.RUNNING) & (self.number >= 0))
                 yield from self._report(finished)
                 self.number[finished] = -1
-                kernel.end(self.workspace, finished, True)
+                lifecycle.end(self.workspace, finished, True)
                 rows = self._begin(finished, rows)
-                kernel.end(self.workspace, finished[self.number[finished] < 0], False)
+                lifecycle.end(self.workspace, finished[self.number[finished] < 0], False)
                 waiting = 0
 
     def _begin(self, slots: I64, rows: int) -> int:
@@ -222,7 +224,7 @@ class _Searches:
         filled = np.ascontiguousarray(slots[: len(numbers)])
         self.number[filled] = numbers
         self.began[filled] = time.perf_counter()
-        rows = kernel.begin(
+        rows = lifecycle.begin(
             self.workspace, filled, self.starts[numbers], self.words, self.rules, self.analytic, self.plan, rows, self.out
         )
         if rows < 0:
@@ -313,11 +315,11 @@ class _Searches:
         """Lengths, costs and expansions below; bounds from open nodes; actions and states of all paths, end to end."""
         numbers, bounds = np.zeros((len(slots), 3), dtype=np.int64), np.zeros(len(slots))
         is_proven = self.heuristic.guarantee.is_proven
-        kernel.report(self.workspace, slots, self.words, self.rules, self.base, self.plan, is_proven, numbers, bounds)
+        lifecycle.report(self.workspace, slots, self.words, self.rules, self.base, self.plan, is_proven, numbers, bounds)
         ends = np.cumsum(numbers[:, 0])
         actions = np.zeros(int(numbers[:, 0].sum()), dtype=np.int32)
         states = np.zeros((len(actions), self.starts.shape[1]), dtype=np.uint8)
-        kernel.write_paths(self.workspace, slots, self.words, ends, actions, states)
+        lifecycle.write_paths(self.workspace, slots, self.words, ends, actions, states)
         return numbers, bounds, actions, states
 
     def _overestimates(self, states: States, actions: AnyArray, ends: I64, numbers: I64) -> I64:
@@ -345,9 +347,9 @@ def _optimality(cost: int | None, lower_bound: int, guarantee: Any, weight: floa
     return Optimality(OptimalityKind.BOUNDED, factor=min(factors)) if factors else Optimality(OptimalityKind.UNKNOWN)
 
 
-def _analytic(formula: BaseHeuristic) -> kernel.Analytic:
+def _analytic(formula: BaseHeuristic) -> Analytic:
     none = np.zeros((0, 0), dtype=np.int32)
-    return kernel.Analytic(formula.cell_cost, none if formula.pair_cost is None else formula.pair_cost, formula.divisor)
+    return Analytic(formula.cell_cost, none if formula.pair_cost is None else formula.pair_cost, formula.divisor)
 
 
 def _as_words(states: States, state_words: int) -> AnyArray:

@@ -136,31 +136,36 @@ def take(array: U64, pools: I64, which: Number, words: Number) -> Number:
 
 @compiled
 def release(array: U64, pools: I64, which: Number, at: Number, size: Number) -> None:
-    """Give a region back."""
+    """Give a region back, in pieces that are powers of two."""
     if at + size == pools[which, TOP]:
         pools[which, TOP] -= size
         pools[TOTAL, TOP] -= size
         return
-    k = _size_class(size)
-    array[at] = np.uint64(pools[which, FREE + k])
-    pools[which, FREE + k] = at
+    while size > 0:
+        k = _size_class(size)
+        array[at] = np.uint64(pools[which, FREE + k])
+        pools[which, FREE + k] = at
+        at += np.int64(1) << k
+        size -= np.int64(1) << k
 
 
 @compiled
 def enlarge(array: U64, pools: I64, which: Number, at: Number, size: Number, need: Number) -> tuple[Number, Number]:
-    """A region with the same contents and at least `need` words: its place and size; place -1 if there is no room."""
-    if at + size == pools[which, TOP]:
-        wanted = max(need, size + size // 8)
+    """A region with the same contents and at least `need` words: its place and size; place -1 if there is no room.
+
+    Rather one that was given back than a larger piece of the array; rather longer in place than moved.
+    """
+    wanted = np.int64(1) << _size_class(2 * size)
+    while wanted < need:
+        wanted *= 2
+    if at + size == pools[which, TOP] and pools[which, FREE + _size_class(wanted)] < 0:
         room = min(pools[which, LIMIT] - pools[which, TOP], pools[TOTAL, LIMIT] - pools[TOTAL, TOP])
-        more = min(wanted - size, room)
+        more = min(max(need, size + size // 8) - size, room)
         if size + more < need:
             return np.int64(-1), np.int64(0)
         pools[which, TOP] += more
         pools[TOTAL, TOP] += more
         return at, size + more
-    wanted = np.int64(1) << _size_class(2 * size)
-    while wanted < need:
-        wanted *= 2
     new = take(array, pools, which, wanted)
     if new < 0:
         return np.int64(-1), np.int64(0)
