@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from undershoot.arrays import F32, States
 from undershoot.guarantees import NO_GUARANTEE, PROVEN, Guarantee, OptimalityKind, Standing
 from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
+from undershoot.puzzles.base_heuristics import zero_heuristic
 from undershoot.puzzles.puzzle import Puzzle
 
 
@@ -299,7 +301,7 @@ def test_a_solved_state_and_several_goals() -> None:
     result = us.solve(puzzle, puzzle.table.goals, us.heuristic(puzzle, "base"))
     assert (result.cost, result.actions, result.expanded, result.generated) == (0, (), 1, 0)
     two = replace(puzzle.table, goals=np.concatenate([puzzle.table.goals, puzzle.parse("D")]))
-    near = replace(puzzle, name="two-goals", table=two)
+    near = replace(puzzle, name="two-goals", table=two, base_heuristic=zero_heuristic(9, 9))
     assert us.solve(near, puzzle.parse("D D"), us.heuristic(near, "zero")).cost == 1
 
 
@@ -375,6 +377,7 @@ def test_bad_input_is_refused() -> None:
     for settings, part in (
         ({"weight": 0.5}, "the weight is 0.5"),
         ({"weight": float("nan")}, "the weight is nan"),
+        ({"weight": 1e19}, "the weight is 1e"),
         ({"max_expanded": -1}, "-1 expansions"),
         ({"max_seconds": -1.0}, "-1.0 seconds"),
         ({"max_memory": 5}, "5 bytes"),
@@ -383,3 +386,88 @@ def test_bad_input_is_refused() -> None:
         with pytest.raises(us.UndershootError, match=part):
             us.SearchOptions(**settings)
     assert us.solve_many(puzzle, puzzle.table.goals[:0], base) == []
+
+
+def from_file(folder: Path, text: str) -> Puzzle:
+    path = folder / "puzzle.toml"
+    path.write_text(text)
+    return us.puzzle(path)
+
+
+def test_heuristics_are_not_given_to_puzzles_that_only_look_alike(tmp_path: Path) -> None:
+    lamps = 'name = "lo"\nsymbols = ["0", "1"]\ngoal = "1 1 1"\n[moves]\n'
+    lamps += "".join(f"m{i} = {{ add = {{ {i} = 1 }} }}\n" for i in (1, 2, 3))
+    with pytest.raises(us.UndershootError, match="gf2 is for Lights Out"):
+        us.heuristic(from_file(tmp_path, lamps), "gf2")
+    discs = 'name = "tiles-3x3"\ngoal = "a b c d"\n[moves]\nturn = "(1 2 3 4)"\n[picture]\nrows = ["1 2", "4 3"]\n'
+    with pytest.raises(us.UndershootError, match="linear-conflict is for sliding tiles"):
+        us.heuristic(from_file(tmp_path, discs), "linear-conflict")
+
+
+def test_a_false_claim_of_admissibility_is_caught_when_a_solution_contradicts_it() -> None:
+    puzzle, table = distances("tiles-3x3")
+    liar = Given(puzzle.table.fingerprint, lambda s: (table.distance(s) * 3).astype(np.float32), "liar", PROVEN, True)
+    with pytest.raises(us.UndershootError, match=r"a solution of cost .* was found where liar, which claims that it never"):
+        us.solve_many(puzzle, puzzle.sample(20, 1), liar, us.SearchOptions(weight=2))
+
+
+def test_a_stopped_search_does_not_claim_what_only_a_finished_one_proves(tmp_path: Path) -> None:
+    text = 'name = "r"\ngoal = "a b c d"\n[moves]\nturn = "(1 2 3 4)"\nback = { cycles = "(4 3 2 1)", cost = 10 }\n'
+    puzzle = from_file(tmp_path, text)
+    state = puzzle.parse("turn")
+    zero = us.heuristic(puzzle, "zero")
+    assert us.solve(puzzle, state, zero).cost == 3
+    for guarantee in (PROVEN, Guarantee(Standing.PROVEN, within=50)):
+        guide = Given(puzzle.table.fingerprint, zero, "zero", guarantee, True)
+        for most in range(6):
+            result = us.solve(puzzle, state, guide, us.SearchOptions(expand_per_step=2, max_expanded=most))
+            assert result.lower_bound <= 3
+            if result.cost == 10:
+                assert result.optimality.kind is not OptimalityKind.PROVEN
+                assert result.optimality.factor is None or result.optimality.factor >= 10 / 3
+
+
+def test_dead_ends_do_not_stop_the_perfect_table(tmp_path: Path) -> None:
+    text = 'name = "dead"\ngoal = "a x b"\ncursor = "x"\n[moves]\nr = { at = { 1 = "(1 2)" } }\ns = { at = { 1 = "(1 3)" } }\n'
+    puzzle = from_file(tmp_path, text)
+    result = us.solve(puzzle, puzzle.parse("x a b"), us.heuristic(puzzle, "table"))
+    assert (result.cost, result.status) == (1, us.Status.SOLVED)
+    lost = us.solve(puzzle, puzzle.parse("b a x"), us.heuristic(puzzle, "base"))
+    assert (lost.status, lost.cost, lost.expanded) == (us.Status.UNSOLVABLE, None, 1)
+
+
+def test_costs_beyond_what_is_exact_are_an_error_and_not_unsolvable(tmp_path: Path) -> None:
+    cycles, first = [], 1
+    for length in (2, 3, 5, 7, 11, 13):
+        cycles.append("(" + " ".join(str(first + i) for i in range(length)) + ")")
+        first += length
+    goal = " ".join(f"s{i}" for i in range(1, first))
+    text = f'name = "dear"\ngoal = "{goal}"\n[moves]\nstep = {{ cycles = "{"".join(cycles)}", cost = 65535 }}\n'
+    puzzle = from_file(tmp_path, text)
+    with pytest.raises(us.UndershootError, match="costs above 16,777,216 are not searched"):
+        us.solve(puzzle, puzzle.parse("step step step"), us.heuristic(puzzle, "zero"))
+
+
+def test_limits_strike_only_those_that_reach_them() -> None:
+    puzzle = us.puzzle("tiles-4x4-blank-first")
+    hard = puzzle.parse("14 13 15 7 11 12 9 5 6 0 2 1 4 8 10 3")
+    easy = us.scramble(puzzle.table, np.full(20, 2), 1).states
+    states = np.concatenate([hard, hard, easy])
+    base = us.heuristic(puzzle, "base")
+    for limit in ({"max_seconds": 0.2}, {"max_memory": 8 << 20}):
+        results = us.solve_many(puzzle, states, base, us.SearchOptions(**limit))
+        assert [result.status for result in results[2:]] == [us.Status.SOLVED] * 20
+        assert all(result.status in (us.Status.TIME, us.Status.MEMORY) for result in results[:2])
+        assert min(result.expanded for result in results[:2]) > 10_000
+
+
+def test_many_instances_in_little_memory_end_with_a_status() -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    states = puzzle.sample(300, 2)
+    for guide in (us.heuristic(puzzle, "base"), us.heuristic(puzzle, "linear-conflict")):
+        results = us.solve_many(puzzle, states, guide, us.SearchOptions(max_memory=2 << 20))
+        assert len(results) == 300
+        assert {result.status for result in results} <= {us.Status.SOLVED, us.Status.MEMORY}
+        assert sum(result.status is us.Status.SOLVED for result in results) > 100
+    assert us.solve(puzzle, states[:1], us.heuristic(puzzle, "base"), us.SearchOptions(max_memory=2**60)).cost is not None
+    assert us.solve(puzzle, states[:1], us.heuristic(puzzle, "base"), us.SearchOptions(max_expanded=2**70)).cost is not None

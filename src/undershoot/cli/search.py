@@ -82,7 +82,7 @@ def bench(
     max_expanded: MaxExpanded = None,
     max_seconds: MaxSeconds = None,
     max_memory: MaxMemory = None,
-    threads: Annotated[int, typer.Option(help="For heuristics that run inside the compiled loop.")] = 1,
+    threads: Annotated[int, typer.Option(help="Spread the instances over so many.")] = 1,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a record of each instance, as Parquet.")] = None,
     seed: Seed = 0,
     as_json: AsJson = False,

@@ -9,6 +9,7 @@ from undershoot.errors import NotAvailable
 from undershoot.guarantees import PROVEN, Guarantee
 from undershoot.kernels.compiler import compiled
 from undershoot.puzzles.base_heuristics import BaseHeuristic, zero_heuristic
+from undershoot.puzzles.catalogue import puzzle as built_in
 from undershoot.puzzles.lights_out import eliminate
 from undershoot.puzzles.puzzle import Puzzle
 
@@ -62,7 +63,8 @@ class FewestPresses:
 def gf2(puzzle: Puzzle) -> FewestPresses:
     """For Lights Out of any size at whose board at most 16 independent sets of presses change nothing."""
     table = puzzle.table
-    if not (table.presses_commute and (table.modulus == 2).all() and table.cells <= 64 and (table.cost == 1).all()):
+    lamps = table.presses_commute and (table.modulus == 2).all() and (table.cost == 1).all()
+    if not lamps or len(table.goals) > 1 or table.goals.any() or max(table.cells, table.actions) > 64:
         raise NotAvailable(f"gf2 is for Lights Out; {puzzle.name} is another kind of puzzle")
     n = table.cells
     # Rows (lights | presses): with the left side reduced, a row says which presses switch just the lights in it.
@@ -124,7 +126,8 @@ class LinearConflict:
 
 def linear_conflict(puzzle: Puzzle) -> LinearConflict:
     """For sliding tiles."""
-    if not puzzle.name.startswith("tiles-"):
+    # The name alone would do for a puzzle file too; only these very moves and goal will do.
+    if not puzzle.name.startswith("tiles-") or built_in(puzzle.name).table.fingerprint != puzzle.table.fingerprint:
         raise NotAvailable(f"linear-conflict is for sliding tiles; {puzzle.name} is another kind of puzzle")
     columns = 1 + max(column for _, column in puzzle.picture.places)
     home = np.argsort(puzzle.table.goals[0]).astype(np.uint8)

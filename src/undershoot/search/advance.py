@@ -12,6 +12,7 @@ from undershoot.search.layout import (
     CLOSED,
     HALF,
     LOW,
+    MAX_COST,
     MAX_LOAD,
     MOST_SPAN,
     MOST_SPAN_OF_BUCKETS,
@@ -52,6 +53,7 @@ from undershoot.search.workspace import (
     SOLVED,
     SPAN,
     STATUS,
+    TOO_DEAR,
     UNSOLVABLE,
     UNUSED,
     USED,
@@ -174,11 +176,11 @@ def advance(
                 g = np.int64(nodes32[fields + 1])
                 f = g + weight * np.float64(nodes_float[fields + 2])
                 if buckets:
+                    if not f < MOST_SPAN_OF_BUCKETS:
+                        status = NEEDS_HEAP
+                        break
                     bucket = np.int64(f)
                     if bucket >= span:
-                        if bucket >= MOST_SPAN_OF_BUCKETS:
-                            status = NEEDS_HEAP
-                            break
                         if not enlarge_heads(ws, i, bucket, True):
                             status = OUT_OF_MEMORY
                             break
@@ -308,12 +310,13 @@ def advance(
                     status = OVER_BUDGET
                     break
                 taken += 1
-                expanded += 1
-                level = min(max(np.int64(np.floor(f)), 0), MOST_SPAN - 1)
+                level = np.int64(min(max(np.floor(f), 0.0), MOST_SPAN - 1.0))
                 if level >= span:
                     if not enlarge_heads(ws, i, level, buckets):
-                        level = span - 1
+                        status = OUT_OF_MEMORY
+                        break
                     heads_at, span = slots[i, HEADS_AT], slots[i, SPAN]
+                expanded += 1
                 heads[heads_at + level + (span * span + span if buckets else 0)] += one
                 at = nodes_at + node * record
                 fields = 2 * (at + state_words)
@@ -383,6 +386,9 @@ def advance(
                                 break
                         slot = (slot + one) & mask
                     reached = g + cost[context, s]
+                    if reached > MAX_COST:
+                        status = TOO_DEAR
+                        continue
                     if found < 0:
                         found = count
                         count += 1
@@ -442,6 +448,8 @@ def advance(
             left -= expanded - (last - left)
             if status == RUNNING:
                 return rows, ended, i
+            if status == OUT_OF_MEMORY:
+                left = np.int64(0)  # what it holds is given back before the next one runs
         elif status == RUNNING:
             for p in range(waiting):
                 if pending[i, p] >= 0 and is_new[i, p]:

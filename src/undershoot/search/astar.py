@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from threading import Lock
 
 import numpy as np
 
 from undershoot.arrays import F32, I64, AnyArray, States
 from undershoot.errors import UndershootError
-from undershoot.guarantees import Heuristic, Optimality, OptimalityKind, Standing
+from undershoot.guarantees import Guarantee, Heuristic, Optimality, OptimalityKind, Standing
 from undershoot.heuristics.analytic import Additive
 from undershoot.kernels.plan import forward_plan
 from undershoot.oracles.size import available_memory
@@ -21,13 +21,15 @@ from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search import lifecycle
 from undershoot.search import workspace as ws
 from undershoot.search.advance import advance
-from undershoot.search.layout import Analytic, Rules
+from undershoot.search.layout import MAX_COST, MOST_SPAN, Analytic, Rules
 from undershoot.search.options import SearchOptions, Ties
 from undershoot.search.results import Result, Status
 
 LOCK_STEP = 1000
 AT_ONCE_IN_LOOP = 32
 QUANTUM = 100_000
+ROOM_TO_BEGIN = 1 << 17
+"""Bytes that a search should have, at least, when it begins."""
 STATUSES = {
     ws.SOLVED: Status.SOLVED,
     ws.UNSOLVABLE: Status.UNSOLVABLE,
@@ -88,27 +90,37 @@ def solve_batch(
     if lock_step < 1 or threads < 1:
         raise UndershootError(f"lock_step ({lock_step}) and threads ({threads}) must be at least 1")
     results: list[Result | None] = [None] * len(states)
-    done = 0
+    done, lock = 0, Lock()
 
     def collect(found: Iterator[tuple[int, Result]]) -> None:
         nonlocal done
         for number, result in found:
             results[number] = result
-            done += 1
-            if progress is not None:
-                progress(done)
+            with lock:
+                done += 1
+                if progress is not None:
+                    progress(done)
 
-    memory = options.max_memory if options.max_memory is not None else available_memory() // 2
+    free = available_memory()
+    memory = free // 2 if options.max_memory is None else min(options.max_memory, free)
     queue = iter(range(len(states)))
     workers = min(threads, max(1, len(states)))
     together = AT_ONCE_IN_LOOP if isinstance(heuristic, Additive) else -(-lock_step // workers)
-    at_once = min(together, -(-len(states) // workers) or 1)
+    at_once = max(1, min(together, -(-len(states) // workers), memory // workers // ROOM_TO_BEGIN))
     searches = [_Searches(puzzle, states, heuristic, options, at_once, memory // workers, queue) for _ in range(workers)]
     searches[0].compile()
     began = time.perf_counter()
-    with ThreadPoolExecutor(workers) as pool:
-        for future in [pool.submit(collect, one.run()) for one in searches]:
-            future.result()
+    if workers == 1:
+        collect(searches[0].run())
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            try:
+                for future in [pool.submit(collect, one.run()) for one in searches]:
+                    future.result()
+            except BaseException:
+                for one in searches:
+                    one.is_stopped = True
+                raise
     return Batch(
         [result for result in results if result is not None],
         time.perf_counter() - began,
@@ -152,7 +164,7 @@ class _Searches:
             options.ties is Ties.DEEP,
             float(options.weight),
             options.expand_per_step,
-            2**62 if options.max_expanded is None else options.max_expanded,
+            2**62 if options.max_expanded is None else min(options.max_expanded, 2**62),
             table.cells,
         )
         state_words = -(-table.cells // 8)
@@ -164,6 +176,9 @@ class _Searches:
         self.out: States = np.empty((1 if self.in_loop else at_once * (children + 1), table.cells), dtype=np.uint8)
         self.number = np.full(at_once, -1, dtype=np.int64)
         self.began = np.zeros(at_once)
+        self.spent = np.zeros(at_once)
+        """In the loop, where searches run one after another: the seconds of each slot's own turns."""
+        self.is_stopped = False
         self.peak_bytes = 0
         self.first = 0
 
@@ -178,6 +193,8 @@ class _Searches:
 
     def _advance(self, values: F32) -> tuple[int, int]:
         """One call of the kernel: rows that wait to be evaluated, and searches that ended."""
+        before, began = self.workspace.slots[:, ws.EXPANDED].copy(), time.perf_counter()
+        quantum = QUANTUM if self.in_loop else 2**62
         rows, ended, first = advance(
             self.workspace,
             self.plan,
@@ -188,33 +205,36 @@ class _Searches:
             self.rules,
             values,
             self.out,
-            QUANTUM,
+            quantum,
             self.first,
         )
         self.first = int(first)
+        if self.in_loop:
+            made = self.workspace.slots[:, ws.EXPANDED] - before
+            self.spent += (time.perf_counter() - began) * made / max(1, made.sum())
         return int(rows), int(ended)
 
     def run(self) -> Iterator[tuple[int, Result]]:
         """Search until the queue is empty; yields the number of an instance and its result."""
         values: F32 = np.zeros(0, dtype=np.float32)
-        rows, waiting = self._begin(np.arange(len(self.number)), 0), 0
-        while (self.number >= 0).any():
+        rows = self._begin(np.arange(len(self.number)), 0)
+        status = self.workspace.slots[:, ws.STATUS]
+        while (self.number >= 0).any() and not self.is_stopped:
             if not self.in_loop:
                 values = self._evaluate(self.out[:rows])
-            rows, ended = self._advance(values)
+            rows, _ = self._advance(values)
             self.peak_bytes = max(self.peak_bytes, 8 * int(self.workspace.pools[ws.TOTAL, ws.TOP]))
             if self.options.max_seconds is not None:
-                ended += self._stop_late_ones(self.options.max_seconds)
-            waiting += ended
-            # Reporting many at once is cheaper than one by one; a few slots may stay empty for a while.
-            if waiting and (waiting * 16 >= len(self.number) or not (self.workspace.slots[:, ws.STATUS] == ws.RUNNING).any()):
-                finished = np.flatnonzero((self.workspace.slots[:, ws.STATUS] > ws.RUNNING) & (self.number >= 0))
+                self._stop_late_ones(self.options.max_seconds)
+            ended = int((status > ws.RUNNING).sum())
+            # In lock-step, reporting many at once is cheaper than one by one; a few slots may stay empty for a while.
+            if ended and (self.in_loop or ended * 16 >= len(self.number) or not (status == ws.RUNNING).any()):
+                finished = np.flatnonzero(status > ws.RUNNING)
                 yield from self._report(finished)
                 self.number[finished] = -1
                 lifecycle.end(self.workspace, finished, True)
                 rows = self._begin(finished, rows)
                 lifecycle.end(self.workspace, finished[self.number[finished] < 0], False)
-                waiting = 0
 
     def _begin(self, slots: I64, rows: int) -> int:
         """Fill these slots from the queue."""
@@ -223,14 +243,10 @@ class _Searches:
             return rows
         filled = np.ascontiguousarray(slots[: len(numbers)])
         self.number[filled] = numbers
-        self.began[filled] = time.perf_counter()
+        self.began[filled], self.spent[filled] = time.perf_counter(), 0
         rows = lifecycle.begin(
             self.workspace, filled, self.starts[numbers], self.words, self.rules, self.analytic, self.plan, rows, self.out
         )
-        if rows < 0:
-            raise UndershootError(
-                f"a memory limit of {self.memory:,} bytes is too small to begin {len(self.number)} searches at once"
-            )
         return int(rows)
 
     def _evaluate(self, states: States) -> F32:
@@ -239,33 +255,50 @@ class _Searches:
         values = np.ascontiguousarray(self.heuristic(states), dtype=np.float32)
         if values.shape != (len(states),):
             raise UndershootError(f"{self.heuristic.name} gave {values.shape} values for {len(states)} states")
-        least = 0.0 if self.heuristic.guarantee.standing is Standing.PROVEN or self.rules.buckets else -math.inf
+        guarantee = self.heuristic.guarantee
+        least = 0.0 if guarantee.standing is Standing.PROVEN or self.rules.buckets else -math.inf
         wrong = ~np.isfinite(values) | (values < least)
         if self.rules.buckets:
             wrong |= values != np.floor(values)
         if wrong.any():
             row = int(np.argmax(wrong))
             state = self.puzzle.format(states[row : row + 1])
-            claim = "whole values" if values[row] >= 0 else f"that it {self.heuristic.guarantee}"
+            claim = f"that it {self.heuristic.guarantee}" if guarantee.standing is Standing.PROVEN else "whole values from 0"
+            claim = "whole values" if values[row] >= 0 else claim
             reason = "" if not math.isfinite(values[row]) else f", though it claims {claim}"
             raise UndershootError(f"the heuristic {self.heuristic.name} gives {values[row]}{reason}, for {state}")
         return values
 
-    def _stop_late_ones(self, seconds: float) -> int:
-        running = self.workspace.slots[:, ws.STATUS] == ws.RUNNING
-        late = running & (self.number >= 0) & (time.perf_counter() - self.began > seconds)
+    def _stop_late_ones(self, seconds: float) -> None:
+        passed = self.spent if self.in_loop else time.perf_counter() - self.began
+        late = (self.workspace.slots[:, ws.STATUS] == ws.RUNNING) & (passed > seconds)
+        if self.in_loop:
+            # One that waits for its turn has spent nothing yet; with a limit of 0 it need not wait.
+            late &= (self.spent > 0) | (seconds == 0)
         self.workspace.slots[late, ws.STATUS] = ws.OUT_OF_TIME
-        return int(late.sum())
 
     def _report(self, slots: I64) -> Iterator[tuple[int, Result]]:
+        for slot in slots:
+            if self.workspace.slots[slot, ws.STATUS] == ws.TOO_DEAR:
+                state = self.puzzle.format(self.starts[self.number[slot]][None])
+                raise UndershootError(f"costs above {MAX_COST:,} are not searched; they come up from {state}")
         heap = [slot for slot in slots if self.workspace.slots[slot, ws.STATUS] == ws.NEEDS_HEAP]
         for slot in heap:
             # Costs are too large for buckets: this instance starts again, alone and with a heap.
             number = int(self.number[slot])
+            used = 8 * int(self.workspace.pools[ws.TOTAL, ws.TOP])
             again = _Searches(
-                self.puzzle, self.starts, self.heuristic, self.options, 1, self.memory // 2, iter([number]), buckets=False
+                self.puzzle,
+                self.starts,
+                self.heuristic,
+                self.options,
+                1,
+                max(ROOM_TO_BEGIN, self.memory - used),
+                iter([number]),
+                buckets=False,
             )
             yield from again.run()
+            self.peak_bytes = max(self.peak_bytes, used + again.peak_bytes)
         slots = np.array([slot for slot in slots if slot not in heap], dtype=np.int64)
         if not len(slots):
             return
@@ -286,12 +319,19 @@ class _Searches:
             length, cost, below = numbers[k].tolist()
             found = row[ws.GOAL] >= 0
             bound = min(float(bounds[k]), cost if found else math.inf)
-            if status is Status.SOLVED and self.options.weight == 1 and guarantee.is_proven:
+            complete = status is Status.SOLVED and self.options.weight == 1
+            inside = guarantee.standing is Standing.PROVEN and guarantee.within is not None and cost <= guarantee.within
+            if complete and (guarantee.is_proven or inside):
                 bound = cost
             bound = max(bound if math.isfinite(bound) else 0, float(least[k]))
             lower = math.ceil(bound)
             if parity is not None:
                 lower += (lower ^ int(parity[k])) & 1
+            if found and lower > cost:
+                raise UndershootError(
+                    f"a solution of cost {cost} was found where {self.heuristic.name}, which claims that it {guarantee}, "
+                    f"implies at least {lower}: {self.puzzle.format(starts[k : k + 1])}"
+                )
             yield (
                 int(self.number[slot]),
                 Result(
@@ -299,15 +339,15 @@ class _Searches:
                     actions=tuple(names[a] for a in actions[ends[k] - length : ends[k]]),
                     cost=cost if found else None,
                     lower_bound=lower,
-                    optimality=_optimality(cost if found else None, lower, guarantee, self.options.weight),
+                    optimality=_optimality(status, cost if found else None, lower, guarantee, self.options.weight),
                     expanded=int(row[ws.EXPANDED]),
-                    expanded_below=below if found else None,
+                    expanded_below=below if found and cost <= MOST_SPAN else None,
                     generated=int(row[ws.GENERATED]),
                     evaluated=int(row[ws.EVALUATED]),
                     reopened=int(row[ws.REOPENED]),
                     stored=int(row[ws.COUNT]),
                     overestimates=int(above[k]),
-                    seconds=now - float(self.began[slot]),
+                    seconds=float(self.spent[slot] if self.in_loop else now - self.began[slot]),
                 ),
             )
 
@@ -335,14 +375,13 @@ class _Searches:
         return result
 
 
-def _optimality(cost: int | None, lower_bound: int, guarantee: Any, weight: float) -> Optimality:
+def _optimality(status: Status, cost: int | None, lower_bound: int, guarantee: Guarantee, weight: float) -> Optimality:
     if cost is None:
         return Optimality(OptimalityKind.UNKNOWN)
     if cost == lower_bound:
         return Optimality(OptimalityKind.PROVEN)
-    if guarantee.standing is Standing.PROVEN and weight == 1 and guarantee.within is not None and cost <= guarantee.within:
-        return Optimality(OptimalityKind.PROVEN)
-    factors = [weight] if guarantee.is_proven else []
+    # The weight bounds the cost only of a search that ran to its end.
+    factors = [weight] if guarantee.is_proven and status is Status.SOLVED else []
     factors += [cost / lower_bound] if lower_bound > 0 else []
     return Optimality(OptimalityKind.BOUNDED, factor=min(factors)) if factors else Optimality(OptimalityKind.UNKNOWN)
 

@@ -40,6 +40,7 @@ from undershoot.search.workspace import (
     NODES,
     NODES_AT,
     NODES_SIZE,
+    OUT_OF_MEMORY,
     PENDING,
     RUNNING,
     SOLVED,
@@ -79,7 +80,10 @@ def begin(
     rows: Number,
     out: States,
 ) -> Number:
-    """Put a start state into each of the slots `where`; its evaluation is due. Returns the number of rows in `out`."""
+    """Put a start state into each of the slots `where`; its evaluation is due. Returns the number of rows in `out`.
+
+    Where there is no room to begin, the search ends with OUT_OF_MEMORY.
+    """
     for k in range(where.shape[0]):
         i = where[k]
         slots = ws.slots[i]
@@ -91,7 +95,17 @@ def begin(
             slots[HEADS_AT] = take(ws.heads, ws.pools, HEADS, slots[HEADS_SIZE])
             slots[ENTRIES_AT] = take(ws.entries, ws.pools, ENTRIES, np.int64(FIRST_ENTRIES))
             if slots[NODES_AT] < 0 or slots[INDEX_AT] < 0 or slots[HEADS_AT] < 0 or slots[ENTRIES_AT] < 0:
-                return np.int64(-1)
+                if slots[NODES_AT] >= 0:
+                    release(ws.nodes, ws.pools, NODES, slots[NODES_AT], np.int64(FIRST_NODES * 8))
+                if slots[INDEX_AT] >= 0:
+                    release(ws.hashed, ws.pools, INDEX, slots[INDEX_AT], np.int64(FIRST_SLOTS))
+                if slots[HEADS_AT] >= 0:
+                    release(ws.heads, ws.pools, HEADS, slots[HEADS_AT], slots[HEADS_SIZE])
+                if slots[ENTRIES_AT] >= 0:
+                    release(ws.entries, ws.pools, ENTRIES, slots[ENTRIES_AT], np.int64(FIRST_ENTRIES))
+                slots[:] = 0
+                slots[STATUS], slots[GOAL], slots[INCUMBENT] = OUT_OF_MEMORY, -1, -1
+                continue
             slots[NODES_SIZE], slots[INDEX_SIZE], slots[ENTRIES_SIZE] = FIRST_NODES * 8, FIRST_SLOTS, FIRST_ENTRIES
             for h in range(slots[HEADS_SIZE]):
                 ws.heads[slots[HEADS_AT] + h] = 0

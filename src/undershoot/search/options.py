@@ -1,10 +1,11 @@
 """How to search, and when to stop."""
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 
 from undershoot.errors import UndershootError
+
+MAX_WEIGHT = 1_000_000
 
 
 class Ties(StrEnum):
@@ -31,8 +32,8 @@ class SearchOptions:
     """Bytes; None for half of what the machine has free."""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.weight) and self.weight >= 1):
-            raise UndershootError(f"the weight is {self.weight}; allowed are numbers from 1 (1 is plain A*)")
+        if not 1 <= self.weight <= MAX_WEIGHT:
+            raise UndershootError(f"the weight is {self.weight}; allowed are numbers from 1 (plain A*) to {MAX_WEIGHT:,}")
         if self.expand_per_step < 1:
             raise UndershootError(f"expand_per_step is {self.expand_per_step}; allowed are whole numbers from 1")
         if self.max_expanded is not None and self.max_expanded < 0:
