@@ -2,7 +2,7 @@
 
     python benchmarks/search.py [--json]
 
-The reference is what one writes first and well: tuples in a heap, a dictionary of costs, and Manhattan distance from a
+Every figure is the best of several runs. The reference is what one writes first and well: tuples in a heap, a dictionary of costs, and Manhattan distance from a
 table, added up for each new state. (Updating the distance by the tile that moved makes it about twice as fast.)
 """
 
@@ -75,9 +75,9 @@ class Outside:
 
 
 def rate(puzzle: Puzzle, states: States, heuristic: Any, **settings: Any) -> float:
-    """Expansions a second, best of three."""
+    """Expansions a second, best of five."""
     best = 0.0
-    for _ in range(3):
+    for _ in range(5):
         batch = solve_batch(puzzle, states, heuristic, **settings)
         best = max(best, sum(result.expanded for result in batch.results) / batch.seconds)
     return best
@@ -109,7 +109,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    large = large_search()
+    large = max((large_search() for _ in range(3)), key=lambda run: run["expanded_per_second"])
     puzzle = us.puzzle("tiles-3x3")
     states = puzzle.sample(INSTANCES, seed=0)
     base = us.heuristic(puzzle, "base")
@@ -118,7 +118,7 @@ def main() -> None:
     many = puzzle.sample(20 * INSTANCES, seed=1)
     results: dict[str, Any] = {
         "reference_expanded_per_second": plain,
-        "one core": rate(puzzle, states, base) / plain,
+        "one core": rate(puzzle, many[: 5 * INSTANCES], base) / plain,
         "two cores": rate(puzzle, many[: 5 * INSTANCES], base, threads=2) / plain,
         "lock-step of 1000, heuristic outside": rate(puzzle, many, Outside(puzzle), lock_step=1000) / plain,
         "the same on two cores": rate(puzzle, many, Outside(puzzle), lock_step=1000, threads=2) / plain,
