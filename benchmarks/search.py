@@ -2,8 +2,9 @@
 
     python benchmarks/search.py [--json]
 
-Every figure is the best of several runs. The reference is what one writes first and well: tuples in a heap, a dictionary of costs, and Manhattan distance from a
-table, added up for each new state. (Updating the distance by the tile that moved makes it about twice as fast.)
+Every figure is the best of several runs. The reference is what one writes first and well: tuples in a heap, a dictionary
+of costs, and Manhattan distance from a table, added up for each new state. (Updating the distance by the tile that moved
+makes it nearly twice as fast.)
 """
 
 import argparse

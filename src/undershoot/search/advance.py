@@ -75,12 +75,12 @@ def advance(
     out: States,
     quantum: Number,
     first: Number,
-) -> tuple[Number, Number, Number]:
+) -> tuple[Number, Number]:
     """Every running search takes in the values of its pending children and expands `per_step` nodes more.
 
     With the analytic heuristic in the loop they run one after another, beginning with slot `first`, until together they
     have made `quantum` expansions. Otherwise children that are new are written to `out`, and their values are expected
-    at the next call. Returns the number of rows of `out` and of searches that ended, and the slot to begin with next.
+    at the next call. Returns the number of rows of `out`, and the slot to begin with next.
     """
     record, state_words, steps = len(words) + 3, len(words), plan.legal.shape[1]
     nodes, nodes32, nodes_float, index, heads = ws.nodes, ws.nodes32, ws.nodes_float, ws.hashed, ws.heads
@@ -93,7 +93,7 @@ def advance(
     divisor = analytic.divisor
     room = rules.per_step * steps + 1
     one = np.uint64(1)
-    rows, ended, left = np.int64(0), np.int64(0), np.int64(quantum)
+    rows, left = np.int64(0), np.int64(quantum)
     for turn in range(slots.shape[0]):
         i = (first + turn) % slots.shape[0]
         if not in_loop:
@@ -120,7 +120,7 @@ def advance(
         if slots[i, STATUS] != RUNNING:
             continue
         if left <= 0:
-            return rows, ended, i
+            return rows, i
         status: Number = np.int64(RUNNING)
         waiting, serial, least = slots[i, PENDING], slots[i, SERIAL], slots[i, LEAST]
         count, used, unused = slots[i, COUNT], slots[i, USED], slots[i, UNUSED]
@@ -442,12 +442,10 @@ def advance(
             reopened,
         )
         slots[i, PENDING], slots[i, FIRST_ROW] = waiting, rows
-        if status != RUNNING:
-            ended += 1
         if in_loop:
             left -= expanded - (last - left)
             if status == RUNNING:
-                return rows, ended, i
+                return rows, i
             if status == OUT_OF_MEMORY:
                 left = np.int64(0)  # what it holds is given back before the next one runs
         elif status == RUNNING:
@@ -457,4 +455,4 @@ def advance(
                     for k in range(cells):
                         out[rows, k] = (nodes[at + (k >> 3)] >> np.uint64((k & 7) * 8)) & np.uint64(255)
                     rows += 1
-    return rows, ended, np.int64(0)
+    return rows, np.int64(0)

@@ -191,11 +191,11 @@ class _Searches:
         lifecycle.end(self.workspace, nothing, False)
         self.heuristic(self.starts[:1])
 
-    def _advance(self, values: F32) -> tuple[int, int]:
-        """One call of the kernel: rows that wait to be evaluated, and searches that ended."""
+    def _advance(self, values: F32) -> int:
+        """One call of the kernel; returns how many rows of `out` wait to be evaluated."""
         before, began = self.workspace.slots[:, ws.EXPANDED].copy(), time.perf_counter()
         quantum = QUANTUM if self.in_loop else 2**62
-        rows, ended, first = advance(
+        rows, self.first = advance(
             self.workspace,
             self.plan,
             self.inverse,
@@ -208,11 +208,10 @@ class _Searches:
             quantum,
             self.first,
         )
-        self.first = int(first)
         if self.in_loop:
             made = self.workspace.slots[:, ws.EXPANDED] - before
             self.spent += (time.perf_counter() - began) * made / max(1, made.sum())
-        return int(rows), int(ended)
+        return int(rows)
 
     def run(self) -> Iterator[tuple[int, Result]]:
         """Search until the queue is empty; yields the number of an instance and its result."""
@@ -222,13 +221,15 @@ class _Searches:
         while (self.number >= 0).any() and not self.is_stopped:
             if not self.in_loop:
                 values = self._evaluate(self.out[:rows])
-            rows, _ = self._advance(values)
+            rows = self._advance(values)
             self.peak_bytes = max(self.peak_bytes, 8 * int(self.workspace.pools[ws.TOTAL, ws.TOP]))
             if self.options.max_seconds is not None:
                 self._stop_late_ones(self.options.max_seconds)
             ended = int((status > ws.RUNNING).sum())
-            # In lock-step, reporting many at once is cheaper than one by one; a few slots may stay empty for a while.
-            if ended and (self.in_loop or ended * 16 >= len(self.number) or not (status == ws.RUNNING).any()):
+            # In lock-step, reporting many at once is cheaper than one by one; a few slots may stay empty for a while,
+            # unless memory is short.
+            at_once = self.in_loop or ended * 16 >= len(self.number) or (status == ws.OUT_OF_MEMORY).any()
+            if ended and (at_once or not (status == ws.RUNNING).any()):
                 finished = np.flatnonzero(status > ws.RUNNING)
                 yield from self._report(finished)
                 self.number[finished] = -1
@@ -272,9 +273,6 @@ class _Searches:
     def _stop_late_ones(self, seconds: float) -> None:
         passed = self.spent if self.in_loop else time.perf_counter() - self.began
         late = (self.workspace.slots[:, ws.STATUS] == ws.RUNNING) & (passed > seconds)
-        if self.in_loop:
-            # One that waits for its turn has spent nothing yet; with a limit of 0 it need not wait.
-            late &= (self.spent > 0) | (seconds == 0)
         self.workspace.slots[late, ws.STATUS] = ws.OUT_OF_TIME
 
     def _report(self, slots: I64) -> Iterator[tuple[int, Result]]:
