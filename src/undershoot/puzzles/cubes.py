@@ -53,7 +53,7 @@ def cube(side: int, quarter_turns: bool) -> Puzzle:
                 for column in range(side)
             ),
             tuple(f"{face} " for face in FACES),
-            tuple(f"bold {'white' if face == 'B' else 'black'} {style}" for face, style in zip(FACES, STYLES, strict=True)),
+            tuple(f"bold {'white' if face in 'RB' else 'black'} {style}" for face, style in zip(FACES, STYLES, strict=True)),
             gap=0,
         ),
         encoding=one_hot(table.modulus),
