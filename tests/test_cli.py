@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -155,7 +156,7 @@ def test_there_are_documented_commands() -> None:
 
 @pytest.mark.parametrize("command", documented_commands())
 def test_documented_commands_work(command: str) -> None:
-    run(*command.split()[1:])
+    run(*shlex.split(command)[1:])
 
 
 def test_documented_puzzle_files_are_valid(tmp_path: Path) -> None:
