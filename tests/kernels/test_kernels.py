@@ -14,6 +14,8 @@ from undershoot.kernels.cpu import pack, unpack
 from undershoot.kernels.plan import packing_of
 from undershoot.kernels.tensors import TensorMoves
 
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
 
 def mixed_states(puzzle: us.Puzzle, count: int, seed: int) -> States:
     return us.scramble(puzzle.table, np.arange(count) % 30, seed, us.ScrambleRule.PLAIN).states
@@ -26,8 +28,9 @@ def test_keys_are_exact_and_the_same_on_tensors(name: str) -> None:
     keys = pack(puzzle.table, states)
     assert (unpack(puzzle.table, keys) == states).all()
     assert len(np.unique(keys, axis=0)) == len(np.unique(states, axis=0))
-    on_tensors = TensorMoves(puzzle.table).pack(torch.from_numpy(states)).numpy().view(np.uint64)
-    assert (on_tensors == keys).all()
+    for device in DEVICES:
+        packed = TensorMoves(puzzle.table, device).pack(torch.from_numpy(states).to(device))
+        assert (packed.cpu().numpy().view(np.uint64) == keys).all()
     # Against whole numbers of any size.
     packing = packing_of(puzzle.table)
     for state, key in zip(states[:20], keys[:20], strict=True):
@@ -36,21 +39,27 @@ def test_keys_are_exact_and_the_same_on_tensors(name: str) -> None:
             assert sum(digits) == int(key[word]) < 2**64
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", ALL)
-def test_apply_and_is_goal_agree_between_kernels(name: str) -> None:
+def test_successors_apply_and_is_goal_agree_between_kernels(name: str, device: str) -> None:
     puzzle = us.puzzle(name)
-    moves = TensorMoves(puzzle.table)
+    moves = TensorMoves(puzzle.table, device)
     states = np.concatenate([mixed_states(puzzle, 100, 2), puzzle.table.goals])
+    tensors = torch.from_numpy(states).to(device)
     children, legal = us.successors(puzzle.table, states)
+    children_there, legal_there = moves.successors(tensors)
+    assert (legal_there.cpu().numpy() == legal).all()
+    assert (children_there.cpu().numpy()[legal] == children[legal]).all()
     for a in np.flatnonzero(legal.any(axis=0)):
         able = states[legal[:, a]]
         actions = np.full(len(able), a)
         moved = us.apply(puzzle.table, able, actions)
         assert (moved == children[legal[:, a], a]).all()
-        assert (moves.apply(torch.from_numpy(able), torch.from_numpy(actions)).numpy() == moved).all()
+        there = moves.apply(torch.from_numpy(able).to(device), torch.from_numpy(actions).to(device))
+        assert (there.cpu().numpy() == moved).all()
     goals = us.is_goal(puzzle.table, states)
     assert (goals == [any((state == goal).all() for goal in puzzle.table.goals) for state in states]).all()
-    assert (moves.is_goal(torch.from_numpy(states)).numpy() == goals).all()
+    assert (moves.is_goal(tensors).cpu().numpy() == goals).all()
     assert goals.any()
 
 
