@@ -4,7 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+import numpy as np
+
 from undershoot.arrays import F32, States
+from undershoot.errors import UndershootError
 
 
 class LabelKind(StrEnum):
@@ -15,6 +18,31 @@ class LabelKind(StrEnum):
     """At most the true cost."""
     UPPER = "upper"
     """At least the true cost, like the cost of a scramble."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What is known about the costs of some states, all of one kind."""
+
+    kind: LabelKind
+    costs: F32
+    """float32[N]."""
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.costs).all() or (self.costs < 0).any():
+            raise UndershootError("labels are costs: numbers from 0")
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def bounding_below(self) -> F32:
+        """The costs, if none of them can be above the true one; otherwise they are refused."""
+        if self.kind is LabelKind.UPPER:
+            raise UndershootError(
+                "these labels may lie above the true cost, as scramble lengths do; fitted to them, a heuristic overestimates. "
+                "Use exact costs, or lower bounds."
+            )
+        return self.costs
 
 
 class Standing(StrEnum):
@@ -109,6 +137,16 @@ class Optimality:
         return "nothing is proven about its distance from the optimum"
 
 
+class Rounding(StrEnum):
+    """How far values are rounded up. Costs are whole, so no rounding makes an admissible value overestimate."""
+
+    NONE = "none"
+    INTEGER = "integer"
+    """To a whole number."""
+    PARITY = "parity"
+    """To a whole number of the parity that all solutions of the state have."""
+
+
 class Heuristic(Protocol):
     """An estimate of the cost to the goal."""
 
@@ -125,8 +163,8 @@ class Heuristic(Protocol):
         """What is known about overestimates."""
 
     @property
-    def is_whole(self) -> bool:
-        """Whether all values are whole numbers from 0."""
+    def rounding(self) -> Rounding:
+        """Which values it gives: with INTEGER and PARITY they are whole numbers from 0, and searches are faster."""
 
     def __call__(self, states: States) -> F32:
         """float32[B] for states uint8[B, n]; 0 for goals."""

@@ -5,8 +5,8 @@ import pytest
 
 import undershoot as us
 from undershoot.arrays import F32, States
-from undershoot.guarantees import NO_GUARANTEE, PROVEN, Guarantee, Standing
-from undershoot.heuristics.combined import Largest, Rounding, rounded
+from undershoot.guarantees import NO_GUARANTEE, PROVEN, Guarantee, LabelKind, Labels, Rounding, Standing
+from undershoot.heuristics.combined import Largest, rounded
 from undershoot.heuristics.table import TableHeuristic
 from undershoot.oracles.breadth_first import explore
 
@@ -97,7 +97,7 @@ def test_rounding_up_stays_admissible_and_is_stronger() -> None:
     truth = table.distance(states)
 
     class Fraction:
-        name, fingerprint, guarantee, is_whole = "fraction", puzzle.table.fingerprint, PROVEN, False
+        name, fingerprint, guarantee, rounding = "fraction", puzzle.table.fingerprint, PROVEN, Rounding.NONE
 
         def __call__(self, states: States) -> F32:
             return (table.distance(states) * 0.61).astype(np.float32)
@@ -134,3 +134,20 @@ def test_guarantees_join_as_they_should() -> None:
     assert str(ball) == "never overestimates within 6 of the goal"
     assert str(one) == "overestimates at most 0.01 of uniform states, with confidence 0.99 from 1,000 labels"
     assert str(NO_GUARANTEE) == "nothing is known about overestimates"
+
+
+@pytest.mark.parametrize("name", ["lights-out-4x4", "tiles-3x4", "pancake-9", "cube-2x2"])
+def test_base_is_the_formula_of_the_puzzle(name: str) -> None:
+    puzzle = us.puzzle(name)
+    states = puzzle.sample(500, 3)
+    np.testing.assert_array_equal(us.heuristic(puzzle, "base")(states), puzzle.base_heuristic(states))
+
+
+def test_labels_that_may_be_too_high_are_refused_where_they_would_do_harm() -> None:
+    costs = np.array([3, 4], dtype=np.float32)
+    for kind in (LabelKind.EXACT, LabelKind.LOWER):
+        np.testing.assert_array_equal(Labels(kind, costs).bounding_below(), costs)
+    with pytest.raises(us.UndershootError, match="above the true cost"):
+        Labels(LabelKind.UPPER, costs).bounding_below()
+    with pytest.raises(us.UndershootError, match="from 0"):
+        Labels(LabelKind.EXACT, -costs)

@@ -1,5 +1,9 @@
 """A* against its definition, against exact costs, and against its own bounds."""
 
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,11 +17,12 @@ from hypothesis import strategies as st
 import undershoot as us
 from reference import cube_in_space, naive, naive_astar
 from undershoot.arrays import F32, States
-from undershoot.guarantees import NO_GUARANTEE, PROVEN, Guarantee, OptimalityKind, Standing
+from undershoot.guarantees import NO_GUARANTEE, PROVEN, Guarantee, LabelKind, OptimalityKind, Rounding, Standing
 from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.base_heuristics import zero_heuristic
 from undershoot.puzzles.puzzle import Puzzle
+from undershoot.search.results import labels
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class Given:
     formula: Callable[[States], F32]
     name: str = "given"
     guarantee: Guarantee = NO_GUARANTEE
-    is_whole: bool = False
+    rounding: Rounding = Rounding.NONE
 
     def __call__(self, states: States) -> F32:
         return self.formula(states)
@@ -55,7 +60,7 @@ def scaled(name: str, seed: int, low: float, high: float, whole: bool, guarantee
         values = true_cost * factors[rows]
         return (np.floor(values) if whole else values).astype(np.float32)
 
-    return Given(puzzle.table.fingerprint, formula, "scaled", guarantee, whole)
+    return Given(puzzle.table.fingerprint, formula, "scaled", guarantee, Rounding.INTEGER if whole else Rounding.NONE)
 
 
 def by_definition(puzzle: Puzzle, state: States, h: Callable[[States], F32], options: us.SearchOptions) -> naive_astar.Search:
@@ -216,7 +221,9 @@ def test_admissible_along_one_optimal_path_is_enough(seed: int, ties: us.Ties) -
         true_cost = table.distance(states)
         return np.where(on_path, np.floor(true_cost * 0.7), true_cost + 6).astype(np.float32)
 
-    result = us.solve(puzzle, start, Given(puzzle.table.fingerprint, formula, is_whole=True), us.SearchOptions(ties=ties))
+    result = us.solve(
+        puzzle, start, Given(puzzle.table.fingerprint, formula, rounding=Rounding.INTEGER), us.SearchOptions(ties=ties)
+    )
     assert result.cost == table.distance(start)[0]
 
 
@@ -296,6 +303,72 @@ def test_the_memory_limit_is_honoured_and_used() -> None:
         assert batch.results[0].lower_bound <= 57
 
 
+MEASURE = """
+from pathlib import Path
+import undershoot as us
+
+def kilobytes(field):
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1])
+
+for name, heuristic, count, limit in CASES:
+    puzzle = us.puzzle(name)
+    states, guide = puzzle.sample(count, 0), us.heuristic(puzzle, heuristic)
+    us.solve_many(puzzle, states[:20], guide, us.SearchOptions(max_expanded=100))
+    Path("/proc/self/clear_refs").write_text("5")
+    before = kilobytes("VmRSS")
+    results = us.solve_many(puzzle, states, guide, us.SearchOptions(max_memory=limit))
+    stopped = sum(result.status is us.Status.MEMORY for result in results)
+    print((kilobytes("VmHWM") - before) * 1024 / limit, stopped)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from /proc")
+def test_the_process_takes_no_more_memory_than_the_limit() -> None:
+    cases = [("tiles-3x3", "linear-conflict", 2000, 20_000_000), ("tiles-3x3", "linear-conflict", 2000, 50_000_000)]
+    cases += [("tiles-4x4", "base", 1, 20_000_000), ("cube-3x3", "zero", 2, 300_000_000)]
+    script = MEASURE.replace("CASES", repr(cases))
+    lines = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(lines) == len(cases)
+    for case, line in zip(cases, lines, strict=True):
+        share, stopped = line.split()
+        assert float(share) <= 1.1, case
+        assert int(stopped) > 0, case
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_ends_a_search_at_once_and_with_one_line() -> None:
+    for threads in (1, 2):
+        script = (
+            "import sys, undershoot as us; from undershoot.cli import main\n"
+            "import undershoot.experiments.comparison\n"
+            "p = us.puzzle('tiles-4x4'); h = us.heuristic(p, 'linear-conflict'); s = p.sample(50, 0)\n"
+            "us.solve_many(p, s[:4], h, us.SearchOptions(max_expanded=10)); print('ready', flush=True)\n"
+            f"us.solve_many(p, s, h, threads={threads})"
+        )
+        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=20)
+        assert process.returncode != 0
+        assert error.strip().splitlines()[-1] == "KeyboardInterrupt"
+
+
+def test_labels_from_searches_are_exact_only_if_all_are_proven() -> None:
+    puzzle, table = distances("tiles-3x3")
+    states = puzzle.sample(30, 5)
+    solved = us.solve_many(puzzle, states, us.heuristic(puzzle, "base"))
+    exact = labels(solved)
+    assert exact.kind is LabelKind.EXACT
+    assert exact.costs.tolist() == table.distance(states).tolist()
+    stopped = us.solve_many(puzzle, states, us.heuristic(puzzle, "base"), us.SearchOptions(max_expanded=100))
+    lower = labels(solved[:10] + stopped[10:])
+    assert lower.kind is LabelKind.LOWER
+    assert (lower.costs <= table.distance(states)).all()
+
+
 def test_a_solved_state_and_several_goals() -> None:
     puzzle = us.puzzle("tiles-3x3")
     result = us.solve(puzzle, puzzle.table.goals, us.heuristic(puzzle, "base"))
@@ -312,6 +385,24 @@ def test_costs_too_large_for_buckets_are_searched_with_a_heap() -> None:
     states = dear.sample(20, 1)
     results = us.solve_many(dear, states, us.heuristic(dear, "zero"))
     assert [result.cost for result in results] == table.distance(states).tolist()
+
+
+def test_a_search_that_starts_again_with_a_heap_keeps_its_clock() -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    dear = replace(puzzle, name="dear", table=replace(puzzle.table, cost=np.array([700, 800, 900, 1000], dtype=np.int32)))
+    calls = 0
+
+    def slow_at_first(states: States) -> F32:
+        nonlocal calls
+        calls += 1
+        time.sleep(0.2 if calls in (2, 3) else 0)  # the first call only compiles
+        return np.zeros(len(states), dtype=np.float32)
+
+    guide = Given(dear.table.fingerprint, slow_at_first, rounding=Rounding.INTEGER)
+    result = us.solve(dear, dear.sample(1, 1), guide)
+    assert (result.status, result.seconds >= 0.4) == (us.Status.SOLVED, True)
+    calls = 0
+    assert us.solve(dear, dear.sample(1, 1), guide, us.SearchOptions(max_seconds=0.3)).status is us.Status.TIME
 
 
 def test_overestimates_along_the_solution_are_counted() -> None:
@@ -337,7 +428,7 @@ def test_proven_within_a_radius_proves_solutions_inside_it() -> None:
         puzzle.table.fingerprint,
         lambda s: np.where(table.distance(s) <= 12, table.distance(s), 40).astype(np.float32),
         guarantee=ball,
-        is_whole=True,
+        rounding=Rounding.INTEGER,
     )
     states = us.scramble(puzzle.table, np.arange(60) % 14, 5).states
     for result, true_cost in zip(us.solve_many(puzzle, states, guide), table.distance(states).tolist(), strict=True):
@@ -346,19 +437,19 @@ def test_proven_within_a_radius_proves_solutions_inside_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "guarantee", "whole", "part"),
+    ("value", "guarantee", "rounding", "part"),
     [
-        (np.nan, NO_GUARANTEE, False, "the heuristic given gives nan, for 1 2 3"),
-        (np.inf, NO_GUARANTEE, False, "the heuristic given gives inf, for"),
-        (-1, PROVEN, False, "gives -1.0, though it claims that it never overestimates, for"),
-        (0.5, PROVEN, True, "gives 0.5, though it claims whole values, for"),
+        (np.nan, NO_GUARANTEE, Rounding.NONE, "the heuristic given gives nan, for 1 2 3"),
+        (np.inf, NO_GUARANTEE, Rounding.NONE, "the heuristic given gives inf, for"),
+        (-1, PROVEN, Rounding.NONE, "gives -1.0, though it claims that it never overestimates, for"),
+        (0.5, PROVEN, Rounding.INTEGER, "gives 0.5, though it claims whole values, for"),
     ],
 )
 def test_impossible_values_are_refused_with_the_heuristic_and_the_state(
-    value: float, guarantee: Guarantee, whole: bool, part: str
+    value: float, guarantee: Guarantee, rounding: Rounding, part: str
 ) -> None:
     puzzle = us.puzzle("tiles-3x3")
-    guide = Given(puzzle.table.fingerprint, lambda s: np.full(len(s), value, np.float32), "given", guarantee, whole)
+    guide = Given(puzzle.table.fingerprint, lambda s: np.full(len(s), value, np.float32), "given", guarantee, rounding)
     with pytest.raises(us.UndershootError, match=part):
         us.solve(puzzle, puzzle.parse("D"), guide)
 
@@ -405,9 +496,9 @@ def test_heuristics_are_not_given_to_puzzles_that_only_look_alike(tmp_path: Path
 
 
 def test_a_false_claim_of_admissibility_is_caught_when_a_solution_contradicts_it() -> None:
-    puzzle, table = distances("tiles-3x3")
-    liar = Given(puzzle.table.fingerprint, lambda s: (table.distance(s) * 3).astype(np.float32), "liar", PROVEN, True)
-    with pytest.raises(us.UndershootError, match=r"a solution of cost .* was found where liar, which claims that it never"):
+    puzzle, _ = distances("tiles-3x3")
+    liar = scaled("tiles-3x3", 0, 3, 3, True, PROVEN)
+    with pytest.raises(us.UndershootError, match=r"a solution of cost .* was found where scaled, which claims that it never"):
         us.solve_many(puzzle, puzzle.sample(20, 1), liar, us.SearchOptions(weight=2))
 
 
@@ -418,7 +509,7 @@ def test_a_stopped_search_does_not_claim_what_only_a_finished_one_proves(tmp_pat
     zero = us.heuristic(puzzle, "zero")
     assert us.solve(puzzle, state, zero).cost == 3
     for guarantee in (PROVEN, Guarantee(Standing.PROVEN, within=50)):
-        guide = Given(puzzle.table.fingerprint, zero, "zero", guarantee, True)
+        guide = Given(puzzle.table.fingerprint, zero, "zero", guarantee, Rounding.INTEGER)
         for most in range(6):
             result = us.solve(puzzle, state, guide, us.SearchOptions(expand_per_step=2, max_expanded=most))
             assert result.lower_bound <= 3

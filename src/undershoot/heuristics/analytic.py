@@ -6,12 +6,28 @@ import numpy as np
 
 from undershoot.arrays import F32, I32, U8, U64, Number, States
 from undershoot.errors import NotAvailable
-from undershoot.guarantees import PROVEN, Guarantee
+from undershoot.guarantees import PROVEN, Guarantee, Rounding
 from undershoot.kernels.compiler import compiled
 from undershoot.puzzles.base_heuristics import BaseHeuristic, zero_heuristic
 from undershoot.puzzles.catalogue import puzzle as built_in
 from undershoot.puzzles.lights_out import eliminate
 from undershoot.puzzles.puzzle import Puzzle
+
+NO_PAIRS = np.zeros((0, 0), dtype=np.int32)
+
+
+@compiled
+def _sums(cell_cost: I32, pair_cost: I32, divisor: Number, states: States) -> F32:
+    """`BaseHeuristic` compiled, for large batches."""
+    result = np.empty(states.shape[0], dtype=np.float32)
+    for b in range(states.shape[0]):
+        total = np.int64(0)
+        for i in range(states.shape[1]):
+            total += cell_cost[i, states[b, i]]
+            if i > 0 and pair_cost.shape[0] > 0:
+                total += pair_cost[states[b, i - 1], states[b, i]]
+        result[b] = -(-total // divisor)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,11 +38,12 @@ class Additive:
     fingerprint: str
     formula: BaseHeuristic
     guarantee: Guarantee = PROVEN
-    is_whole: bool = True
+    rounding: Rounding = Rounding.INTEGER
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""
-        return self.formula(states)
+        pairs = self.formula.pair_cost
+        return _sums(self.formula.cell_cost, NO_PAIRS if pairs is None else pairs, self.formula.divisor, states)
 
 
 def base(puzzle: Puzzle) -> Additive:
@@ -53,7 +70,7 @@ class FewestPresses:
     silent: U64
     """uint64[2^nullity]: all sets of presses that change nothing."""
     guarantee: Guarantee = PROVEN
-    is_whole: bool = True
+    rounding: Rounding = Rounding.INTEGER
 
     def __call__(self, states: States) -> F32:
         """float32[B]: the fewest presses."""
@@ -117,7 +134,7 @@ class LinearConflict:
     """uint8[n], the cell each tile belongs to."""
     columns: int
     guarantee: Guarantee = PROVEN
-    is_whole: bool = True
+    rounding: Rounding = Rounding.INTEGER
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""

@@ -1,14 +1,13 @@
 """Heuristics made from others: the largest of several, and rounded up."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import reduce
 
 import numpy as np
 
 from undershoot.arrays import F32, States
 from undershoot.errors import NotAvailable, UndershootError
-from undershoot.guarantees import Guarantee, Heuristic
+from undershoot.guarantees import Guarantee, Heuristic, Rounding
 from undershoot.puzzles.puzzle import Puzzle
 
 
@@ -40,23 +39,16 @@ class Largest:
         return reduce(Guarantee.joined, (member.guarantee for member in self.members))
 
     @property
-    def is_whole(self) -> bool:
-        """If all are."""
-        return all(member.is_whole for member in self.members)
+    def rounding(self) -> Rounding:
+        """The one of all members, if they agree."""
+        kinds = {member.rounding for member in self.members}
+        if len(kinds) == 1:
+            return kinds.pop()
+        return Rounding.NONE if Rounding.NONE in kinds else Rounding.INTEGER
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""
         return np.asarray(np.maximum.reduce([member(states) for member in self.members]), dtype=np.float32)
-
-
-class Rounding(StrEnum):
-    """How far a value may be rounded up. Costs are whole, so no rounding makes an admissible value overestimate."""
-
-    NONE = "none"
-    INTEGER = "integer"
-    """To a whole number."""
-    PARITY = "parity"
-    """To a whole number of the parity that all solutions of the state have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +77,6 @@ class Rounded:
     def guarantee(self) -> Guarantee:
         """Unchanged: h <= h* implies ceil(h) <= h*, since h* is whole, and of this parity."""
         return self.inner.guarantee
-
-    is_whole = True
 
     def __call__(self, states: States) -> F32:
         """float32[B], whole."""

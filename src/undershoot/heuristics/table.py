@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from undershoot.arrays import F32, States
-from undershoot.guarantees import PROVEN, Guarantee
+from undershoot.guarantees import PROVEN, Guarantee, Rounding
 from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
 
 
@@ -19,7 +19,7 @@ class TableHeuristic:
     distances: DistanceTable
     name: str = "table"
     guarantee: Guarantee = PROVEN
-    is_whole: bool = True
+    rounding: Rounding = Rounding.INTEGER
 
     @property
     def fingerprint(self) -> str:

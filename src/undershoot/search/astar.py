@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from threading import Lock
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from undershoot.arrays import F32, I64, AnyArray, States
 from undershoot.errors import UndershootError
-from undershoot.guarantees import Guarantee, Heuristic, Optimality, OptimalityKind, Standing
-from undershoot.heuristics.analytic import Additive
+from undershoot.guarantees import Guarantee, Heuristic, Optimality, OptimalityKind, Rounding, Standing
+from undershoot.heuristics.analytic import NO_PAIRS, Additive
 from undershoot.kernels.plan import forward_plan
 from undershoot.oracles.size import available_memory
 from undershoot.puzzles.base_heuristics import BaseHeuristic
@@ -157,7 +157,7 @@ class _Searches:
         formula = heuristic.formula if isinstance(heuristic, Additive) else puzzle.base_heuristic
         self.analytic = _analytic(formula)
         self.base = _analytic(puzzle.base_heuristic)
-        whole = heuristic.is_whole and float(options.weight).is_integer()
+        whole = heuristic.rounding is not Rounding.NONE and float(options.weight).is_integer()
         self.rules = Rules(
             self.in_loop,
             whole if buckets is None else buckets,
@@ -213,6 +213,10 @@ class _Searches:
             self.spent += (time.perf_counter() - began) * made / max(1, made.sum())
         return int(rows)
 
+    def _touched(self) -> int:
+        """Bytes of nodes, hash indices and open lists, now or earlier."""
+        return 8 * int(self.workspace.pools[ws.TOTAL, ws.TOUCHED])
+
     def run(self) -> Iterator[tuple[int, Result]]:
         """Search until the queue is empty; yields the number of an instance and its result."""
         values: F32 = np.zeros(0, dtype=np.float32)
@@ -222,7 +226,7 @@ class _Searches:
             if not self.in_loop:
                 values = self._evaluate(self.out[:rows])
             rows = self._advance(values)
-            self.peak_bytes = max(self.peak_bytes, 8 * int(self.workspace.pools[ws.TOTAL, ws.TOP]))
+            self.peak_bytes = max(self.peak_bytes, self._touched())
             if self.options.max_seconds is not None:
                 self._stop_late_ones(self.options.max_seconds)
             ended = int((status > ws.RUNNING).sum())
@@ -275,6 +279,10 @@ class _Searches:
         late = (self.workspace.slots[:, ws.STATUS] == ws.RUNNING) & (passed > seconds)
         self.workspace.slots[late, ws.STATUS] = ws.OUT_OF_TIME
 
+    def _seconds(self, slot: int) -> float:
+        """How long this slot's instance has been searched."""
+        return float(self.spent[slot] if self.in_loop else time.perf_counter() - self.began[slot])
+
     def _report(self, slots: I64) -> Iterator[tuple[int, Result]]:
         for slot in slots:
             if self.workspace.slots[slot, ws.STATUS] == ws.TOO_DEAR:
@@ -282,25 +290,25 @@ class _Searches:
                 raise UndershootError(f"costs above {MAX_COST:,} are not searched; they come up from {state}")
         heap = [slot for slot in slots if self.workspace.slots[slot, ws.STATUS] == ws.NEEDS_HEAP]
         for slot in heap:
-            # Costs are too large for buckets: this instance starts again, alone and with a heap.
-            number = int(self.number[slot])
-            used = 8 * int(self.workspace.pools[ws.TOTAL, ws.TOP])
+            # Costs are too large for buckets: this instance starts again, alone and with a heap, for the time that is left.
+            number, spent = int(self.number[slot]), self._seconds(slot)
+            limit = self.options.max_seconds
+            used = self._touched()
             again = _Searches(
                 self.puzzle,
                 self.starts,
                 self.heuristic,
-                self.options,
+                self.options if limit is None else replace(self.options, max_seconds=max(0.0, limit - spent)),
                 1,
                 max(ROOM_TO_BEGIN, self.memory - used),
                 iter([number]),
                 buckets=False,
             )
-            yield from again.run()
+            yield from ((number, replace(result, seconds=spent + result.seconds)) for _, result in again.run())
             self.peak_bytes = max(self.peak_bytes, used + again.peak_bytes)
         slots = np.array([slot for slot in slots if slot not in heap], dtype=np.int64)
         if not len(slots):
             return
-        now = time.perf_counter()
         guarantee = self.heuristic.guarantee
         numbers, bounds, actions, states = self._numbers(slots)
         ends = np.cumsum(numbers[:, 0])
@@ -345,7 +353,7 @@ class _Searches:
                     reopened=int(row[ws.REOPENED]),
                     stored=int(row[ws.COUNT]),
                     overestimates=int(above[k]),
-                    seconds=float(self.spent[slot] if self.in_loop else now - self.began[slot]),
+                    seconds=self._seconds(slot),
                 ),
             )
 
@@ -385,8 +393,7 @@ def _optimality(status: Status, cost: int | None, lower_bound: int, guarantee: G
 
 
 def _analytic(formula: BaseHeuristic) -> Analytic:
-    none = np.zeros((0, 0), dtype=np.int32)
-    return Analytic(formula.cell_cost, none if formula.pair_cost is None else formula.pair_cost, formula.divisor)
+    return Analytic(formula.cell_cost, NO_PAIRS if formula.pair_cost is None else formula.pair_cost, formula.divisor)
 
 
 def _as_words(states: States, state_words: int) -> AnyArray:

@@ -1,9 +1,12 @@
 """What a search found out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from undershoot.guarantees import Optimality
+import numpy as np
+
+from undershoot.guarantees import LabelKind, Labels, Optimality, OptimalityKind
 
 
 class Status(StrEnum):
@@ -59,3 +62,10 @@ class Result:
     def gap(self) -> int | None:
         """Cost minus lower bound."""
         return None if self.cost is None else self.cost - self.lower_bound
+
+
+def labels(results: Sequence[Result]) -> Labels:
+    """What searches tell about the costs of their starts: EXACT if every one is proven optimal, otherwise LOWER."""
+    proven = all(result.optimality.kind is OptimalityKind.PROVEN for result in results)
+    bounds = np.array([result.lower_bound for result in results], dtype=np.float32)
+    return Labels(LabelKind.EXACT if proven else LabelKind.LOWER, bounds)

@@ -2,8 +2,10 @@
 
 The arrays are reserved once, as large as the limit allows, and the system hands out their pages as they are touched. A
 region that is the last of its array grows in place; others move to twice the room, and what they leave is used again.
+What counts against the limit is the part of each array that was ever touched, since its pages stay with the process.
 """
 
+import mmap
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +14,11 @@ from undershoot.arrays import F32, I32, I64, U8, U64, AnyArray, Number
 from undershoot.kernels.compiler import compiled
 
 NODES, INDEX, HEADS, ENTRIES, TOTAL = range(5)
-TOP, LIMIT, FREE = 0, 1, 2
-"""Columns of `pools`: the first word never used, the number of words, and from FREE on, by size, a list of free regions."""
+TOP, TOUCHED, LIMIT, FREE = range(4)
+"""Columns of `pools`: words in use up to the last region; words ever in use; the number of words; and from FREE on, by size,
+a list of free regions. Row TOTAL is for all arrays together."""
+HUGE_PAGES_FROM = 1 << 28
+"""Bytes of a limit from where on pages of 2 MiB, which are faster, waste little of it."""
 
 # Columns of `slots`: one row for each search that is under way.
 # First where its regions are, then, from COUNTERS on, how far it has come.
@@ -79,12 +84,22 @@ class Workspace(NamedTuple):
     steps: I64
 
 
+def _reserved(words: int, huge: bool) -> U64:
+    """An array whose pages the system hands out when they are touched."""
+    if not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return np.empty(words, dtype=np.uint64)
+    memory = mmap.mmap(-1, max(8, 8 * words), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype=np.uint64)[:words]
+
+
 def make_workspace(searches: int, per_step: int, steps: int, state_words: int, memory: int) -> Workspace:
     """For so many searches at once, each with up to `per_step` times `steps` new nodes a round, in so many bytes."""
     children = per_step * steps + 1
     total = memory // 8
-    nodes, entries = np.empty(total, dtype=np.uint64), np.empty(total // 2, dtype=np.uint64)
-    index, heads = np.empty(total // 2, dtype=np.uint64), np.empty(total // 2, dtype=np.uint64)
+    huge = memory >= HUGE_PAGES_FROM
+    nodes, entries = _reserved(total, huge), _reserved(total // 2, huge)
+    index, heads = _reserved(total // 2, huge), _reserved(total // 2, huge)
     pools = np.zeros((5, FREE + 64), dtype=np.int64)
     pools[:TOTAL, LIMIT] = [len(nodes), len(index), len(heads), len(entries)]
     pools[TOTAL, LIMIT] = total
@@ -127,11 +142,25 @@ def take(array: U64, pools: I64, which: Number, words: Number) -> Number:
         pools[which, FREE + k] = np.int64(array[at])
         return at
     at = pools[which, TOP]
-    if at + words > pools[which, LIMIT] or pools[TOTAL, TOP] + words > pools[TOTAL, LIMIT]:
+    if words > _room(pools, which):
         return np.int64(-1)
-    pools[which, TOP] += words
-    pools[TOTAL, TOP] += words
+    _extend(pools, which, words)
     return at
+
+
+@compiled
+def _room(pools: I64, which: Number) -> Number:
+    """How many words there are beyond the last region of an array."""
+    untouched = min(pools[which, LIMIT] - pools[which, TOUCHED], pools[TOTAL, LIMIT] - pools[TOTAL, TOUCHED])
+    return pools[which, TOUCHED] - pools[which, TOP] + untouched
+
+
+@compiled
+def _extend(pools: I64, which: Number, words: Number) -> None:
+    pools[which, TOP] += words
+    more = max(np.int64(0), pools[which, TOP] - pools[which, TOUCHED])
+    pools[which, TOUCHED] += more
+    pools[TOTAL, TOUCHED] += more
 
 
 @compiled
@@ -139,7 +168,6 @@ def release(array: U64, pools: I64, which: Number, at: Number, size: Number) -> 
     """Give a region back, in pieces that are powers of two."""
     if at + size == pools[which, TOP]:
         pools[which, TOP] -= size
-        pools[TOTAL, TOP] -= size
         return
     while size > 0:
         k = _size_class(size)
@@ -159,12 +187,10 @@ def enlarge(array: U64, pools: I64, which: Number, at: Number, size: Number, nee
     while wanted < need:
         wanted *= 2
     if at + size == pools[which, TOP] and pools[which, FREE + _size_class(wanted)] < 0:
-        room = min(pools[which, LIMIT] - pools[which, TOP], pools[TOTAL, LIMIT] - pools[TOTAL, TOP])
-        more = min(max(need, size + size // 8) - size, room)
+        more = min(max(need, size + size // 8) - size, _room(pools, which))
         if size + more < need:
             return np.int64(-1), np.int64(0)
-        pools[which, TOP] += more
-        pools[TOTAL, TOP] += more
+        _extend(pools, which, more)
         return at, size + more
     new = take(array, pools, which, wanted)
     if new < 0:
