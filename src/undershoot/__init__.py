@@ -20,20 +20,25 @@ _HOMES = {
     "oracle": "undershoot.oracles.cache",
     "DistanceTable": "undershoot.oracles.distance_table",
     "UNKNOWN": "undershoot.oracles.distance_table",
-    "heuristic": "undershoot.heuristics.catalogue",
+    "heuristic": "undershoot.bundles",
+    "load": "undershoot.bundles",
     "solve": "undershoot.search.astar",
     "solve_many": "undershoot.search.astar",
     "SearchOptions": "undershoot.search.options",
     "Ties": "undershoot.search.options",
     "Result": "undershoot.search.results",
     "Status": "undershoot.search.results",
+    "Recipe": "undershoot.training.recipe",
+    "recipe": "undershoot.training.recipes",
+    "train": "undershoot.training.loop",
     "UndershootError": "undershoot.errors",
 }
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 
 if TYPE_CHECKING:
+    from undershoot.bundles import heuristic as heuristic
+    from undershoot.bundles import load as load
     from undershoot.errors import UndershootError as UndershootError
-    from undershoot.heuristics.catalogue import heuristic as heuristic
     from undershoot.kernels.cpu import apply as apply
     from undershoot.kernels.cpu import is_goal as is_goal
     from undershoot.kernels.cpu import successors as successors
@@ -51,6 +56,9 @@ if TYPE_CHECKING:
     from undershoot.search.options import Ties as Ties
     from undershoot.search.results import Result as Result
     from undershoot.search.results import Status as Status
+    from undershoot.training.loop import train as train
+    from undershoot.training.recipe import Recipe as Recipe
+    from undershoot.training.recipes import recipe as recipe
 
 
 def __getattr__(name: str) -> Any:

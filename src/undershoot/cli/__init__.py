@@ -11,6 +11,7 @@ import typer
 from undershoot.cli.oracle import oracle
 from undershoot.cli.puzzles import puzzles
 from undershoot.cli.search import bench, solve
+from undershoot.cli.train import train
 from undershoot.errors import UndershootError
 
 app = typer.Typer(
@@ -19,13 +20,14 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (puzzles, oracle, solve, bench):
+for command in (puzzles, oracle, train, solve, bench):
     app.command()(command)
 
 
 def main() -> None:
     """Run a command; bad input ends with one message on stderr and exit code 2."""
-    logging.basicConfig(level=logging.INFO, format="undershoot: %(message)s", stream=sys.stderr)
+    logging.basicConfig(format="undershoot: %(message)s", stream=sys.stderr)
+    logging.getLogger("undershoot").setLevel(logging.INFO)
     warnings.showwarning = lambda message, *_: print(f"undershoot: warning: {message}", file=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

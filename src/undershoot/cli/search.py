@@ -28,7 +28,9 @@ def solve(
     state: Annotated[str | None, typer.Argument(metavar="[STATE]", help="A state or a scramble, in quotes.")] = None,
     random: Annotated[int | None, typer.Option(metavar="N", help="N uniformly random states.")] = None,
     scramble_depth: Annotated[int | None, typer.Option(metavar="D", help="The goal, scrambled by D moves.")] = None,
-    heuristic: Annotated[str, typer.Option(help="base, zero, table, gf2, linear-conflict; a+b takes the larger.")] = "base",
+    heuristic: Annotated[
+        str, typer.Option(help="base, zero, table, gf2, linear-conflict, or a bundle's path; a+b: the larger.")
+    ] = "base",
     weight: Weight = 1.0,
     ties: TieRule = "deep",
     max_expanded: MaxExpanded = None,
@@ -39,8 +41,8 @@ def solve(
     as_json: AsJson = False,
 ) -> None:
     """Solve a state, a scramble or random states, optimally if the heuristic allows."""
+    from undershoot.bundles import heuristic as named
     from undershoot.experiments.instances import scrambled_instances, uniform_instances
-    from undershoot.heuristics.catalogue import heuristic as named
     from undershoot.puzzles.catalogue import puzzle as by_name
     from undershoot.search.astar import solve_many
 
@@ -70,7 +72,9 @@ def solve(
 
 def bench(
     puzzle: PuzzleName,
-    heuristics: Annotated[str, typer.Option(metavar="A,B,...", help="Which to compare.")] = "base,zero",
+    heuristics: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Which to compare: names, or paths of bundles.")
+    ] = "base,zero",
     random: Annotated[int | None, typer.Option(metavar="N", help="N uniformly random states.")] = None,
     scrambles: Annotated[
         str | None, typer.Option(metavar="DEPTHS", help="Scrambles of these depths: 10, 1..10 or 2,4.")
@@ -90,9 +94,9 @@ def bench(
     """Compare heuristics on the same instances."""
     from dataclasses import asdict
 
+    from undershoot.bundles import heuristic as named
     from undershoot.experiments.comparison import compare, write_records
     from undershoot.experiments.instances import parse_depths, read_instances, scrambled_instances, uniform_instances
-    from undershoot.heuristics.catalogue import heuristic as named
     from undershoot.puzzles.catalogue import puzzle as by_name
 
     if sum(given is not None for given in (random, scrambles, instances)) > 1:

@@ -17,16 +17,21 @@ NO_PAIRS = np.zeros((0, 0), dtype=np.int32)
 
 
 @compiled
-def _sums(cell_cost: I32, pair_cost: I32, divisor: Number, states: States) -> F32:
-    """`BaseHeuristic` compiled, for large batches."""
+def additive_value(cell_cost: I32, pair_cost: I32, divisor: Number, states: States, row: Number) -> Number:
+    """`BaseHeuristic` for one row; pair_cost is NO_PAIRS if there are none."""
+    total = np.int64(0)
+    for i in range(states.shape[1]):
+        total += cell_cost[i, states[row, i]]
+        if i > 0 and pair_cost.shape[0] > 0:
+            total += pair_cost[states[row, i - 1], states[row, i]]
+    return np.float32(-(-total // divisor))
+
+
+@compiled
+def _additive_values(cell_cost: I32, pair_cost: I32, divisor: Number, states: States) -> F32:
     result = np.empty(states.shape[0], dtype=np.float32)
     for b in range(states.shape[0]):
-        total = np.int64(0)
-        for i in range(states.shape[1]):
-            total += cell_cost[i, states[b, i]]
-            if i > 0 and pair_cost.shape[0] > 0:
-                total += pair_cost[states[b, i - 1], states[b, i]]
-        result[b] = -(-total // divisor)
+        result[b] = additive_value(cell_cost, pair_cost, divisor, states, b)
     return result
 
 
@@ -43,7 +48,7 @@ class Additive:
     def __call__(self, states: States) -> F32:
         """float32[B]."""
         pairs = self.formula.pair_cost
-        return _sums(self.formula.cell_cost, NO_PAIRS if pairs is None else pairs, self.formula.divisor, states)
+        return _additive_values(self.formula.cell_cost, NO_PAIRS if pairs is None else pairs, self.formula.divisor, states)
 
 
 def base(puzzle: Puzzle) -> Additive:

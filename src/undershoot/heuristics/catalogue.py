@@ -28,5 +28,7 @@ def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
     if name not in HEURISTICS:
         close = difflib.get_close_matches(name, HEURISTICS, n=1)
         hint = f' Did you mean "{close[0]}"?' if close else ""
-        raise UndershootError(f'no heuristic "{name}".{hint} There are {", ".join(HEURISTICS)}; a+b takes the larger of two.')
+        raise UndershootError(
+            f'no heuristic "{name}".{hint} There are {", ".join(HEURISTICS)}, and paths of bundles; a+b takes the larger.'
+        )
     return HEURISTICS[name][0](puzzle)

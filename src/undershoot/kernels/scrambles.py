@@ -14,6 +14,11 @@ from undershoot.kernels.plan import Plan, backward_plan
 from undershoot.puzzles.moves import MoveTable, Pair, classify_pairs
 
 MAX_DEPTH = 1_000_000
+GAMMA, FACTOR_1, FACTOR_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+"""The constants of splitmix64."""
+ROW_FACTOR = 0xD1342543DE82EF95
+DEPTHS = 0x5851F42D4C957F2D
+"""Sets the draws of depths apart from those of walks."""
 
 
 class ScrambleRule(StrEnum):
@@ -57,15 +62,28 @@ def scramble(table: MoveTable, depths: AnyArray, seed: int, rule: ScrambleRule =
     available = int(table.forward.legal.sum())
     if distinct and len(walked) and walked.max() > available:
         raise UndershootError(f"a scramble of {walked.max()} distinct presses is impossible; this puzzle has {available}")
-    follows = _followers(table, rule)
+    follows = followers(table, rule)
     states, cost, stuck = _walk(plan, follows, table.goals, walked, np.uint64(seed % 2**64), distinct)
     if stuck >= 0:
         raise UndershootError(f"scramble {stuck} came to a state that no move leads to; choose a depth below {walked[stuck]}")
     return Scrambles(states, walked, cost)
 
 
+def scrambles_up_to(table: MoveTable, count: int, depth: int, seed: int, rule: ScrambleRule = ScrambleRule.PROPER) -> Scrambles:
+    """`count` scrambles, their depths drawn uniformly from 1..depth."""
+    return scramble(table, _depths(count, depth, np.uint64(seed % 2**64)), seed, rule)
+
+
+def derived_seed(seed: int, *numbers: int) -> int:
+    """A seed of its own for each list of numbers."""
+    state = np.array([seed % 2**64], dtype=np.uint64)
+    for number in numbers:
+        state[0] = _random(state) ^ np.uint64(number % 2**64)
+    return int(_random(state))
+
+
 @lru_cache(maxsize=128)
-def _followers(table: MoveTable, rule: ScrambleRule) -> Bools:
+def followers(table: MoveTable, rule: ScrambleRule) -> Bools:
     """bool[C, S + 1, S]: whether y may follow x taken from context c; row S is for the first step."""
     steps = table.backward
     contexts, width = steps.legal.shape
@@ -84,10 +102,10 @@ def _followers(table: MoveTable, rule: ScrambleRule) -> Bools:
 @compiled
 def _random(state: U64) -> Number:
     """splitmix64: advances uint64[1] and returns 64 random bits."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    state[0] += np.uint64(GAMMA)
     z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(FACTOR_1)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(FACTOR_2)
     return z ^ (z >> np.uint64(31))
 
 
@@ -95,6 +113,24 @@ def _random(state: U64) -> Number:
 def _below(state: U64, bound: Number) -> Number:
     """A random whole number from 0 to bound - 1, uniform up to 2^-32."""
     return np.int64(((_random(state) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+
+
+@compiled
+def _seed_row(state: U64, seed: Number, row: Number) -> None:
+    """Two rounds of mixing keep the streams of neighbouring rows and seeds apart."""
+    state[0] = seed
+    state[0] = _random(state) ^ (np.uint64(row) * np.uint64(ROW_FACTOR))
+    state[0] = _random(state)
+
+
+@compiled
+def _depths(count: Number, depth: Number, seed: Number) -> I32:
+    result = np.empty(count, dtype=np.int32)
+    random = np.zeros(1, dtype=np.uint64)
+    for b in range(count):
+        _seed_row(random, seed ^ np.uint64(DEPTHS), b)
+        result[b] = 1 + _below(random, depth)
+    return result
 
 
 @compiled
@@ -108,10 +144,7 @@ def _walk(plan: Plan, follows: Bools, goals: States, depths: I32, seed: Number, 
     choices = np.empty(width, dtype=np.int64)
     s: Number = 0
     for b in range(count):
-        # Two rounds of mixing keep the streams of neighbouring rows and seeds apart.
-        random[0] = seed
-        random[0] = _random(random) ^ (np.uint64(b) * np.uint64(0xD1342543DE82EF95))
-        random[0] = _random(random)
+        _seed_row(random, seed, b)
         state = states[b]
         state[:] = goals[_below(random, goals.shape[0])]
         c = context_of(plan, state)

@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
-from undershoot.errors import IllegalMove
+from undershoot.errors import IllegalMove, NotAvailable
 from undershoot.kernels.plan import packing_of
+from undershoot.kernels.scrambles import DEPTHS, FACTOR_1, FACTOR_2, GAMMA, ROW_FACTOR, ScrambleRule, followers
 from undershoot.puzzles.moves import MoveTable
 
 
@@ -63,3 +64,77 @@ class TensorMoves:
         """int64[B, W]: the bits of the keys that the CPU packs as uint64."""
         keys = torch.zeros(len(states), self.words, dtype=torch.int64, device=self.device)
         return keys.index_add_(1, self.word, states.to(torch.int64) * self.weight)
+
+
+class TensorScrambles:
+    """The scrambles that `scrambles_up_to` makes for the same seed, made on one device without waiting for it."""
+
+    def __init__(self, table: MoveTable, max_depth: int, rule: ScrambleRule, device: torch.device | str) -> None:
+        steps = table.backward
+        if not steps.legal.any(axis=1).all():
+            raise NotAvailable("this puzzle has states that no move leads to; its scrambles are made on the CPU only")
+        self.table, self.max_depth, self.device = table, max_depth, torch.device(device)
+        self.distinct = rule is ScrambleRule.PROPER and table.presses_commute
+        self.source = torch.from_numpy(steps.source).to(self.device, torch.int64)
+        self.shift = torch.from_numpy(steps.shift).to(self.device, torch.int16)
+        self.landing = torch.from_numpy(steps.landing).to(self.device, torch.int64)
+        self.follows = torch.from_numpy(followers(table, rule)).to(self.device)
+        self.presses = torch.from_numpy(steps.legal[0].nonzero()[0]).to(self.device, torch.int64)
+        self.modulus = torch.from_numpy(table.modulus.astype("int16")).to(self.device)
+        self.goals = torch.from_numpy(table.goals).to(self.device)
+        first = (table.goals == table.cursor).argmax(axis=1) if table.cursor is not None else table.goals[:, 0] * 0
+        self.first_context = torch.from_numpy(first).to(self.device, torch.int64)
+
+    def __call__(self, count: int, depth: Tensor, seed: Tensor) -> Tensor:
+        """uint8[count, n]; depth and seed are int64 tensors of one number, the depth at most `max_depth`."""
+        rows = torch.arange(count, device=self.device)
+        depths = 1 + _below(_seeded(seed ^ signed(DEPTHS), rows), depth)[1]
+        random, goal = _below(_seeded(seed, rows), len(self.goals))
+        states, context = self.goals[goal], self.first_context[goal]
+        width = self.follows.shape[2]
+        before, last = context, torch.full_like(context, width)
+        choices = self.presses.expand(count, -1).clone() if self.distinct else self.presses
+        for step in range(self.max_depth):
+            if self.distinct:
+                random, k = _below(random, len(self.presses) - step)
+                s = choices.gather(1, step + k[:, None])[:, 0]
+                choices.scatter_(1, step + k[:, None], choices[:, step : step + 1].clone())
+            else:
+                allowed = self.follows[before, last].cumsum(dim=1)
+                random, k = _below(random, allowed[:, -1])
+                s = (allowed > k[:, None]).to(torch.uint8).argmax(dim=1)
+            walks = step < depths
+            moved = states.gather(1, self.source[context, s])
+            if self.table.shift.any():
+                moved = ((moved + self.shift[context, s]) % self.modulus).to(torch.uint8)
+            states = torch.where(walks[:, None], moved, states)
+            before, last = torch.where(walks, context, before), torch.where(walks, s, last)
+            context = torch.where(walks, self.landing[context, s], context)
+        return states
+
+
+def signed(number: int) -> int:
+    """The int64 with the bits of this uint64."""
+    return number - 2**64 if number >= 2**63 else number
+
+
+def _shifted_right(x: Tensor, bits: int) -> Tensor:
+    """As if x were unsigned."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _random(state: Tensor) -> tuple[Tensor, Tensor]:
+    """splitmix64 for every element: the next state, and 64 random bits. int64 wraps around like uint64."""
+    state = state + signed(GAMMA)
+    z = (state ^ _shifted_right(state, 30)) * signed(FACTOR_1)
+    z = (z ^ _shifted_right(z, 27)) * signed(FACTOR_2)
+    return state, z ^ _shifted_right(z, 31)
+
+
+def _below(state: Tensor, bound: Tensor | int) -> tuple[Tensor, Tensor]:
+    state, bits = _random(state)
+    return state, (_shifted_right(bits, 32) * bound) >> 32
+
+
+def _seeded(seed: Tensor, rows: Tensor) -> Tensor:
+    return _random(_random(seed)[1] ^ (rows * signed(ROW_FACTOR)))[1]

@@ -35,6 +35,8 @@ class Puzzle:
     """h0: float32[B] for states uint8[B, n], never above the true cost."""
     parity: Callable[[States], I64] | None = None
     """See `cost_parity`; where it is None, that of the permutation serves if every action agrees with it."""
+    definition: str = ""
+    """The text of its puzzle file; empty for puzzles of the catalogue."""
 
     def parse(self, text: str) -> States:
         """uint8[1, n], from the notation of this puzzle: a state, or a scramble played on the goal."""

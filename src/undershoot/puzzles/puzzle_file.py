@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ MAX_GROUP_CELLS = 64  # above, finding the group may take minutes
 def load(path: Path) -> Puzzle:
     """The puzzle that a file describes; PuzzleFileError names the file and what is wrong with it."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        data = tomllib.loads(text)
     except OSError as error:
         raise PuzzleFileError(f"cannot read the puzzle file {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -37,7 +39,7 @@ def load(path: Path) -> Puzzle:
     except (RecursionError, ValueError) as error:
         raise PuzzleFileError(f"cannot read the puzzle file {path!s}: {error}") from error
     try:
-        return _build(data)
+        return replace(_build(data), definition=text)
     except UndershootError as error:
         raise PuzzleFileError(f"{path}: {error}") from error
 

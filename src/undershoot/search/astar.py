@@ -189,12 +189,14 @@ class _Searches:
         self._advance(np.zeros(0, dtype=np.float32))
         self._numbers(nothing)
         lifecycle.end(self.workspace, nothing, False)
+        lifecycle.tally(self.workspace.slots)
+        lifecycle.first_wrong(np.zeros(0, dtype=np.float32), 0.0, False)
         self.heuristic(self.starts[:1])
 
     def _advance(self, values: F32) -> int:
         """One call of the kernel; returns how many rows of `out` wait to be evaluated."""
-        before, began = self.workspace.slots[:, ws.EXPANDED].copy(), time.perf_counter()
-        quantum = QUANTUM if self.in_loop else 2**62
+        expanded = self.workspace.slots[:, ws.EXPANDED]
+        before, began = expanded.copy() if self.in_loop else expanded, time.perf_counter()
         rows, self.first = advance(
             self.workspace,
             self.plan,
@@ -205,11 +207,11 @@ class _Searches:
             self.rules,
             values,
             self.out,
-            quantum,
+            QUANTUM if self.in_loop else 2**62,
             self.first,
         )
         if self.in_loop:
-            made = self.workspace.slots[:, ws.EXPANDED] - before
+            made = expanded - before
             self.spent += (time.perf_counter() - began) * made / max(1, made.sum())
         return int(rows)
 
@@ -222,24 +224,26 @@ class _Searches:
         values: F32 = np.zeros(0, dtype=np.float32)
         rows = self._begin(np.arange(len(self.number)), 0)
         status = self.workspace.slots[:, ws.STATUS]
-        while (self.number >= 0).any() and not self.is_stopped:
+        ended, running, is_short = lifecycle.tally(self.workspace.slots)
+        while ended + running and not self.is_stopped:
             if not self.in_loop:
                 values = self._evaluate(self.out[:rows])
             rows = self._advance(values)
-            self.peak_bytes = max(self.peak_bytes, self._touched())
             if self.options.max_seconds is not None:
                 self._stop_late_ones(self.options.max_seconds)
-            ended = int((status > ws.RUNNING).sum())
+            ended, running, is_short = lifecycle.tally(self.workspace.slots)
             # In lock-step, reporting many at once is cheaper than one by one; a few slots may stay empty for a while,
             # unless memory is short.
-            at_once = self.in_loop or ended * 16 >= len(self.number) or (status == ws.OUT_OF_MEMORY).any()
-            if ended and (at_once or not (status == ws.RUNNING).any()):
+            at_once = self.in_loop or ended * 16 >= len(self.number) or is_short
+            if ended and (at_once or not running):
                 finished = np.flatnonzero(status > ws.RUNNING)
                 yield from self._report(finished)
                 self.number[finished] = -1
                 lifecycle.end(self.workspace, finished, True)
                 rows = self._begin(finished, rows)
                 lifecycle.end(self.workspace, finished[self.number[finished] < 0], False)
+                ended, running, is_short = lifecycle.tally(self.workspace.slots)
+        self.peak_bytes = max(self.peak_bytes, self._touched())
 
     def _begin(self, slots: I64, rows: int) -> int:
         """Fill these slots from the queue."""
@@ -262,11 +266,8 @@ class _Searches:
             raise UndershootError(f"{self.heuristic.name} gave {values.shape} values for {len(states)} states")
         guarantee = self.heuristic.guarantee
         least = 0.0 if guarantee.standing is Standing.PROVEN or self.rules.buckets else -math.inf
-        wrong = ~np.isfinite(values) | (values < least)
-        if self.rules.buckets:
-            wrong |= values != np.floor(values)
-        if wrong.any():
-            row = int(np.argmax(wrong))
+        row = lifecycle.first_wrong(values, least, self.rules.buckets)
+        if row >= 0:
             state = self.puzzle.format(states[row : row + 1])
             claim = f"that it {self.heuristic.guarantee}" if guarantee.standing is Standing.PROVEN else "whole values from 0"
             claim = "whole values" if values[row] >= 0 else claim

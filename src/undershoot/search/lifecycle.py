@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, AnyArray, Number, States
+from undershoot.arrays import F32, I32, I64, AnyArray, Number, States
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.plan import Plan
 from undershoot.search.layout import (
@@ -136,6 +136,28 @@ def begin(
                 out[rows, c] = starts[k, c]
             rows += 1
     return rows
+
+
+@compiled
+def tally(slots: I64) -> tuple[Number, Number, Number]:
+    """How many searches have ended and are not reported yet, how many run, and whether one of them is out of memory."""
+    ended, running, is_short = 0, 0, False
+    for i in range(slots.shape[0]):
+        status = slots[i, STATUS]
+        ended += status > RUNNING
+        running += status == RUNNING
+        is_short |= status == OUT_OF_MEMORY
+    return ended, running, is_short
+
+
+@compiled
+def first_wrong(values: F32, least: Number, whole: Number) -> Number:
+    """The first row whose value is not finite, below `least`, or not whole though it should be; -1 if there is none."""
+    for row in range(values.shape[0]):
+        value = values[row]
+        if not (least <= value < np.inf and value > -np.inf) or (whole and value != np.floor(value)):
+            return row
+    return -1
 
 
 @compiled

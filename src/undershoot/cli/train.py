@@ -1,0 +1,225 @@
+"""undershoot train"""
+
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from undershoot.cli.terminal import AsJson, PuzzleName, plain, print_json, stdout
+from undershoot.errors import UndershootError
+
+if TYPE_CHECKING:
+    from undershoot.heuristics.survey import Survey
+    from undershoot.puzzles.puzzle import Puzzle
+    from undershoot.training.checkpoints import Position
+    from undershoot.training.recipe import Recipe
+
+MOST_STATES = 10_000_000
+"""Spaces up to here are compared with the oracle at the end."""
+
+
+def train(
+    puzzle: PuzzleName,
+    recipe: Annotated[str, typer.Option(metavar="NAME|FILE", help="paper, mse, operator, loss, or a .toml file.")] = "paper",
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change the recipe.")] = None,
+    steps: Annotated[int | None, typer.Option(help="How many; the recipe says otherwise.")] = None,
+    seed: Annotated[int | None, typer.Option(help="For everything random.")] = None,
+    device: Annotated[str | None, typer.Option(metavar="cpu|cuda", help="Where to train.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The run's folder; runs/PUZZLE if not given.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")] = False,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write events for TensorBoard, too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Learn a heuristic, by the paper's recipe or another."""
+    from undershoot.puzzles import catalogue
+    from undershoot.training.recipes import recipe as named
+
+    chosen = catalogue.puzzle(puzzle)
+    changes = [*(settings or [])]
+    changes += [f"{key}={value}" for key, value in (("steps", steps), ("seed", seed), ("device", device)) if value is not None]
+    plan = named(chosen, recipe).with_settings(changes)
+    folder = out or Path("runs") / chosen.name
+    command = shlex.join(["undershoot", "train", puzzle, "--recipe", recipe, *(f"--set={change}" for change in changes)])
+
+    from undershoot.training.loop import train as run_training
+    from undershoot.training.runs import Run
+
+    run = Run(folder, plan, resume)
+    with _display(chosen.name, plan, as_json) as show, _events(run.folder, tensorboard) as write, _ctrl_c() as stop:
+        trained = run_training(chosen, plan, run, lambda position: (show(position), write(position))[0], stop)
+    position = trained.position
+    if not trained.is_finished:
+        print(
+            f"undershoot: stopped at step {position.step:,} of {plan.steps:,}; "
+            f"go on with: {command} --out {shlex.quote(str(folder))} --resume",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130)
+    _finish(chosen, plan, run, trained, command, as_json)
+
+
+def _finish(puzzle: "Puzzle", recipe: "Recipe", run: Any, trained: Any, command: str, as_json: bool) -> None:
+    """Measure, write the bundle and the figure, and say what came out."""
+    from undershoot.bundles import save_bundle
+    from undershoot.experiments.figures import training_curve
+    from undershoot.heuristics.neural import NeuralHeuristic
+    from undershoot.training.runs import read_metrics
+
+    position, heuristic = trained.position, NeuralHeuristic(puzzle, trained.network)
+    found = _against_the_oracle(puzzle, heuristic)
+    figures: dict[str, Any] = {
+        "steps": position.step,
+        "depth": position.depth,
+        "solve_rate": position.solve_rate,
+        "loss": position.loss,
+        "seconds": round(position.seconds, 2),
+        "evaluation_seconds": round(position.evaluation_seconds, 2),
+        "steps_per_second": round(position.step / position.seconds, 1) if position.seconds else None,
+    }
+    if found is not None:
+        figures |= {
+            "states": found.states,
+            "mean_h": found.mean_h,
+            "mean_true": found.mean_true,
+            "supremum": found.supremum,
+            "admissible_share": found.admissible_share,
+        }
+    save_bundle(run.bundle, puzzle, trained.network, recipe.to_dict(), figures, command)
+    curve = run.folder / "training.png"
+    training_curve(f"{puzzle.name}, seed {recipe.seed}", read_metrics(run.folder), curve)
+    if as_json:
+        by_cost = None if found is None else [[c, int(n), m] for c, (n, m, _) in enumerate(found.by_cost.tolist()) if n]
+        print_json(
+            {
+                "puzzle": puzzle.name,
+                "recipe": recipe.to_dict(),
+                **figures,
+                "mean_h_by_cost": by_cost,
+                "bundle": str(run.bundle),
+                "curve": str(curve),
+            }
+        )
+        return
+    console = stdout()
+    if found is not None:
+        _show_survey(console, puzzle, found)
+    rate = "" if position.solve_rate is None else f", {position.solve_rate:.0%} solved there"
+    speed = position.step / max(position.seconds, 1e-9)
+    console.print(
+        f"{position.step:,} steps in {position.seconds:.1f} s ({speed:,.0f} per second), evaluations "
+        f"{position.evaluation_seconds:.1f} s; scramble depth {position.depth} of {recipe.curriculum.max_depth}{rate}"
+    )
+    console.print(plain(f"heuristic: {run.bundle}   training curve: {curve}"))
+    console.print(plain(f"use it: undershoot solve {puzzle.name} --heuristic {run.folder}"))
+
+
+def _against_the_oracle(puzzle: "Puzzle", heuristic: Any) -> "Survey | None":
+    """Every state, where there are not too many."""
+    import os
+
+    from undershoot.cli.terminal import progress
+    from undershoot.heuristics.survey import survey
+    from undershoot.oracles.cache import oracle
+
+    if puzzle.space.size is None or puzzle.space.size > MOST_STATES:
+        return None
+    distances = oracle(puzzle)
+    with progress("comparing with the true costs", distances.states) as report:
+        return survey(heuristic, distances, os.cpu_count() or 1, lambda done: report(done, "every state"))
+
+
+def _show_survey(console: Any, puzzle: "Puzzle", found: "Survey") -> None:
+    from rich.table import Table
+
+    table = Table("true cost", "states", "mean h", "", title=f"{puzzle.name}: h on every state", title_justify="left", box=None)
+    for column in table.columns[:3]:
+        column.justify = "right"
+    farthest = len(found.by_cost) - 1
+    width = max(10, min(50, console.width - 34))
+    for cost, (states, mean, _) in enumerate(found.by_cost.tolist()):
+        if states:
+            at, full = round(mean / max(1, farthest) * width), round(cost / max(1, farthest) * width)
+            line = f"[cyan]{'━' * min(at, full)}[/][dim]{'─' * max(0, full - at)}[/][red]{'━' * max(0, at - full)}[/]"
+            table.add_row(str(cost), f"{int(states):,}", f"{mean:.2f}", line)
+    console.print(table)
+    console.print(
+        f"mean h {found.mean_h:.3f}, mean true cost {found.mean_true:.3f}; above the true cost on "
+        f"{found.overestimates:,} of {found.states:,} states ({1 - found.admissible_share:.3%}), "
+        f"by at most {max(0, found.supremum):.3f}"
+    )
+
+
+@contextmanager
+def _display(name: str, recipe: "Recipe", quiet: bool) -> Iterator[Callable[["Position"], None]]:
+    """A live line on stderr; nothing if that is not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda position: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    text = "depth {task.fields[depth]}  loss {task.fields[loss]}  solved {task.fields[rate]}  {task.fields[speed]} steps/s"
+    columns = (TextColumn(f"training {name}"), BarColumn(), MofNCompleteColumn(), TextColumn(text), TimeRemainingColumn())
+    shown = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = shown.add_task("", total=recipe.steps, depth="-", loss="-", rate="-", speed="-")
+
+    def show(position: "Position") -> None:
+        shown.update(
+            task,
+            completed=position.step,
+            depth=f"{position.depth}/{recipe.curriculum.max_depth}",
+            loss=f"{position.loss:.3g}",
+            rate="-" if position.solve_rate is None else f"{position.solve_rate:.0%}",
+            speed=f"{position.step / max(position.seconds, 1e-9):,.0f}",
+        )
+
+    with shown:
+        yield show
+
+
+@contextmanager
+def _events(folder: Path, wanted: bool) -> Iterator[Callable[["Position"], None]]:
+    """TensorBoard events in the run's folder."""
+    if not wanted:
+        yield lambda position: None
+        return
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise UndershootError("--tensorboard needs the package tensorboard: pip install 'undershoot[tensorboard]'") from error
+    writer: Any = SummaryWriter(folder / "events")
+
+    def write(position: "Position") -> None:
+        writer.add_scalar("loss", position.loss, position.step)
+        writer.add_scalar("depth", position.depth, position.step)
+        if position.solve_rate is not None:
+            writer.add_scalar("solve_rate", position.solve_rate, position.step)
+
+    try:
+        yield write
+    finally:
+        writer.close()
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[Callable[[], bool]]:
+    """The first Ctrl-C asks the run to save and stop, the second ends it at once."""
+    asked = False
+
+    def handle(number: int, frame: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        print("\nundershoot: saving, then stopping; once more ends at once", file=sys.stderr)
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,106 @@
+"""A network as a heuristic: on the CPU by numpy and numba alone, on CUDA with torch."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from undershoot.arrays import F32, I32, Number, States
+from undershoot.errors import UndershootError
+from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
+from undershoot.heuristics.analytic import NO_PAIRS, additive_value
+from undershoot.kernels.compiler import compiled
+from undershoot.kernels.networks import Perceptron, outputs, perceptron
+from undershoot.puzzles.puzzle import Puzzle
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """The weights of a multilayer perceptron with ReLU between layers and one output."""
+
+    weights: tuple[F32, ...]
+    """float32[in, out] each."""
+    biases: tuple[F32, ...]
+    """float32[out] each."""
+
+    def __post_init__(self) -> None:
+        widths = [w.shape[1] for w in self.weights]
+        fits = len(self.weights) == len(self.biases) >= 2 and widths[-1] == 1
+        fits = fits and all(b.shape == (width,) for b, width in zip(self.biases, widths, strict=True))
+        if not fits or any(w.shape[0] != width for w, width in zip(self.weights[1:], widths, strict=False)):
+            shapes = ", ".join(f"{w.shape}" for w in self.weights)
+            raise UndershootError(f"these layers do not follow one another, or do not end in one number: {shapes}")
+        if not all(np.isfinite(array).all() for array in (*self.weights, *self.biases)):
+            raise UndershootError("the network has weights that are not finite numbers; its training went astray")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """From the input to the last hidden layer."""
+        return tuple(w.shape[0] for w in self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class NeuralHeuristic:
+    """max(h0, network), 0 for goals. Nothing is known about overestimates.
+
+    A state has the same value, bit for bit, in any batch and on any thread.
+    """
+
+    puzzle: Puzzle
+    network: Network
+    name: str = "network"
+    guarantee: Guarantee = NO_GUARANTEE
+    rounding: Rounding = Rounding.NONE
+
+    def __post_init__(self) -> None:
+        if self.network.widths[0] != self.puzzle.encoding.width:
+            raise UndershootError(
+                f"the network takes {self.network.widths[0]} inputs, but states of {self.puzzle.name} are encoded in "
+                f"{self.puzzle.encoding.width}; it belongs to another puzzle or encoding"
+            )
+
+    @property
+    def fingerprint(self) -> str:
+        """Of its puzzle."""
+        return self.puzzle.table.fingerprint
+
+    @cached_property
+    def _compiled(self) -> Perceptron:
+        return perceptron(self.puzzle.encoding.features, list(self.network.weights), list(self.network.biases))
+
+    def __call__(self, states: States) -> F32:
+        """float32[B]."""
+        formula = self.puzzle.base_heuristic
+        pairs = NO_PAIRS if formula.pair_cost is None else formula.pair_cost
+        return _values(self._compiled, formula.cell_cost, pairs, formula.divisor, self.puzzle.table.goals, states)
+
+    def raw(self, states: States) -> F32:
+        """float32[B]: what the network says, without h0, also for goals."""
+        return outputs(self._compiled, states)
+
+
+@compiled
+def _values(network: Perceptron, cell_cost: I32, pair_cost: I32, divisor: Number, goals: States, states: States) -> F32:
+    values = outputs(network, states)
+    for b in range(states.shape[0]):
+        values[b] = max(values[b], additive_value(cell_cost, pair_cost, divisor, states, b))
+        for g in range(goals.shape[0]):
+            equal = True
+            for i in range(states.shape[1]):
+                equal &= states[b, i] == goals[g, i]
+            if equal:
+                values[b] = 0
+    return values
+
+
+def evaluate(heuristic: Callable[[States], F32], states: States, threads: int) -> F32:
+    """float32[B]: `heuristic(states)`, the rows shared out over threads."""
+    if threads == 1 or len(states) < MIN_ROWS * threads:
+        return heuristic(states)
+    with ThreadPoolExecutor(threads) as pool:
+        return np.concatenate(list(pool.map(heuristic, np.array_split(states, threads))))
+
+
+MIN_ROWS = 500

@@ -1,0 +1,140 @@
+"""Multilayer perceptrons on the CPU, compiled.
+
+Sums run in one fixed order without fused or reordered operations, so a state has the same value, bit for bit, in any
+batch, on any thread and on any machine with IEEE arithmetic.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from undershoot.arrays import F32, I32, I64, Number, States
+from undershoot.kernels.compiler import compiled
+
+LANES = 16
+"""Widths of hidden layers are padded to multiples of this with units that are always 0."""
+BLOCK = 32
+
+
+class Perceptron(NamedTuple):
+    """ReLU between layers, one number at the end."""
+
+    features: I32
+    """int32[n, m, K]: the inputs that each value on each cell switches on; -1 for none. See `Encoding`."""
+    flat: F32
+    """Weights [in, out], row by row, and then the bias, layer after layer."""
+    sizes: I64
+    """int64[L + 1], widths from the input to the output, hidden ones padded."""
+
+
+def perceptron(features: I32, weights: list[F32], biases: list[F32]) -> Perceptron:
+    """weights[l]: float32[in, out]; biases[l]: float32[out]; the last layer has one output."""
+    sizes = [weights[0].shape[0]] + [-(-w.shape[1] // LANES) * LANES for w in weights[:-1]] + [1]
+    parts = []
+    for weight, bias, rows, columns in zip(weights, biases, sizes[:-1], sizes[1:], strict=True):
+        padded = np.zeros((rows + 1, columns), dtype=np.float32)
+        padded[: weight.shape[0], : weight.shape[1]] = weight
+        padded[rows, : len(bias)] = bias
+        parts.append(padded.ravel())
+    return Perceptron(np.ascontiguousarray(features), np.concatenate(parts), np.array(sizes, dtype=np.int64))
+
+
+@compiled
+def outputs(network: Perceptron, states: States) -> F32:
+    """float32[B]."""
+    flat, sizes = network.flat, network.sizes
+    count, layers = states.shape[0], sizes.shape[0] - 1
+    result = np.empty(count, dtype=np.float32)
+    widest = sizes[1:].max()
+    a, b = np.zeros((BLOCK, widest), dtype=np.float32), np.zeros((BLOCK, widest), dtype=np.float32)
+    for start in range(0, count, BLOCK):
+        rows = min(BLOCK, count - start)
+        _first(network.features, _weights(flat, 0, sizes[0], sizes[1]), states, start, rows, a)
+        at = (sizes[0] + 1) * sizes[1]
+        for layer in range(1, layers - 1):
+            _dense(_weights(flat, at, sizes[layer], sizes[layer + 1]), a, rows, b)
+            a, b = b, a
+            at += (sizes[layer] + 1) * sizes[layer + 1]
+        for r in range(rows):
+            total = flat[at + sizes[layers - 1]]
+            for k in range(sizes[layers - 1]):
+                total += a[r, k] * flat[at + k]
+            result[start + r] = total
+    return result
+
+
+@compiled
+def _weights(flat: F32, at: Number, inputs: Number, width: Number) -> F32:
+    """float32[inputs + 1, width], the last row the bias."""
+    return flat[at : at + (inputs + 1) * width].reshape(inputs + 1, width)
+
+
+@compiled
+def _first(features: I32, weights: F32, states: States, start: Number, rows: Number, out: F32) -> None:
+    """Adds up the weight rows of the inputs that are on."""
+    bias, width = weights.shape[0] - 1, weights.shape[1]
+    for r in range(rows):
+        for j in range(width):
+            out[r, j] = weights[bias, j]
+        for i in range(states.shape[1]):
+            value = states[start + r, i]
+            for k in range(features.shape[2]):
+                feature = features[i, value, k]
+                if feature >= 0:
+                    for j in range(width):
+                        out[r, j] += weights[feature, j]
+        for j in range(width):
+            out[r, j] = max(out[r, j], np.float32(0))
+
+
+@compiled
+def _dense(weights: F32, a: F32, rows: Number, out: F32) -> None:
+    """Four rows and four inputs at a time, so that most operands stay in registers; rows beyond `rows` are not read later."""
+    inputs, width = weights.shape[0] - 1, weights.shape[1]
+    for r in range(0, rows, 4):
+        for j in range(width):
+            out[r, j] = out[r + 1, j] = out[r + 2, j] = out[r + 3, j] = weights[inputs, j]
+        for k in range(0, inputs, 4):
+            a00, a01, a02, a03 = a[r, k], a[r, k + 1], a[r, k + 2], a[r, k + 3]
+            a10, a11, a12, a13 = a[r + 1, k], a[r + 1, k + 1], a[r + 1, k + 2], a[r + 1, k + 3]
+            a20, a21, a22, a23 = a[r + 2, k], a[r + 2, k + 1], a[r + 2, k + 2], a[r + 2, k + 3]
+            a30, a31, a32, a33 = a[r + 3, k], a[r + 3, k + 1], a[r + 3, k + 2], a[r + 3, k + 3]
+            for j in range(width):
+                w0, w1, w2, w3 = weights[k, j], weights[k + 1, j], weights[k + 2, j], weights[k + 3, j]
+                out[r, j] = (((out[r, j] + a00 * w0) + a01 * w1) + a02 * w2) + a03 * w3
+                out[r + 1, j] = (((out[r + 1, j] + a10 * w0) + a11 * w1) + a12 * w2) + a13 * w3
+                out[r + 2, j] = (((out[r + 2, j] + a20 * w0) + a21 * w1) + a22 * w2) + a23 * w3
+                out[r + 3, j] = (((out[r + 3, j] + a30 * w0) + a31 * w1) + a32 * w2) + a33 * w3
+        for q in range(4):
+            for j in range(width):
+                out[r + q, j] = max(out[r + q, j], np.float32(0))
+
+
+@compiled
+def first_layer(features: I32, weight: F32, bias: F32, states: States) -> F32:
+    """float32[B, out]: what the dense layer gives for the encoded states, as a sum of rows of weight, float32[in, out]."""
+    out = np.empty((states.shape[0], weight.shape[1]), dtype=np.float32)
+    for b in range(states.shape[0]):
+        for j in range(weight.shape[1]):
+            out[b, j] = bias[j]
+        for i in range(states.shape[1]):
+            for k in range(features.shape[2]):
+                feature = features[i, states[b, i], k]
+                if feature >= 0:
+                    for j in range(weight.shape[1]):
+                        out[b, j] += weight[feature, j]
+    return out
+
+
+@compiled
+def first_layer_gradient(features: I32, inputs: Number, gradient: F32, states: States) -> F32:
+    """float32[inputs, out]: of the weight, where `gradient`, float32[B, out], is that of the layer's output."""
+    result = np.zeros((inputs, gradient.shape[1]), dtype=np.float32)
+    for b in range(states.shape[0]):
+        for i in range(states.shape[1]):
+            for k in range(features.shape[2]):
+                feature = features[i, states[b, i], k]
+                if feature >= 0:
+                    for j in range(gradient.shape[1]):
+                        result[feature, j] += gradient[b, j]
+    return result

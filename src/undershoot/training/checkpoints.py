@@ -1,0 +1,109 @@
+"""Everything a run needs to go on, in one file; the last few are kept."""
+
+import hashlib
+import json
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from undershoot.arrays import AnyArray
+from undershoot.errors import UndershootError
+from undershoot.files import written_atomically
+from undershoot.training.learner import Learner
+
+FORMAT = "undershoot checkpoint 1"
+KEPT = 3
+TENSORS = ("weights", "target", "first_moment", "second_moment")
+
+
+@dataclass
+class Position:
+    """How far a run has come, apart from its weights."""
+
+    step: int = 0
+    depth: int = 1
+    loss: float = float("nan")
+    solve_rate: float | None = None
+    seconds: float = 0.0
+    """Of training, without evaluations."""
+    evaluation_seconds: float = 0.0
+
+
+def save_checkpoint(folder: Path, recipe: dict[str, Any], learner: Learner, position: Position) -> None:
+    """Write it, then remove all but the last few. What is drawn next follows from the seed and the step."""
+    moments = learner.optimizer.state.get(learner.parameters.flat, {})
+    nothing = torch.zeros_like(learner.parameters.flat)
+    tensors: dict[str, AnyArray] = {
+        name: tensor.detach().cpu().numpy()
+        for name, tensor in zip(
+            TENSORS,
+            (
+                learner.parameters.flat,
+                learner.target.flat,
+                moments.get("exp_avg", nothing),
+                moments.get("exp_avg_sq", nothing),
+            ),
+            strict=True,
+        )
+    }
+    metadata = {"format": FORMAT, "recipe": json.dumps(recipe, sort_keys=True), "position": json.dumps(vars(position))}
+    metadata["sha256"] = _digest(tensors, metadata)
+    with written_atomically(folder / f"step-{position.step:09}.safetensors") as file:
+        file.write(save(tensors, metadata))
+    for old in sorted(folder.glob("step-*.safetensors"))[:-KEPT]:
+        old.unlink()
+
+
+def load_checkpoint(folder: Path, recipe: dict[str, Any], learner: Learner) -> Position | None:
+    """Take up the last checkpoint that is whole; those that are not are named in a warning. None if there is none."""
+    for path in sorted(folder.glob("step-*.safetensors"), reverse=True):
+        try:
+            tensors, position = _read(path, recipe, learner.parameters.flat.shape[0])
+        except UndershootError as error:
+            warnings.warn(f"{error}; using the one before it", stacklevel=2)
+            continue
+        with torch.no_grad():
+            learner.parameters.flat.copy_(torch.from_numpy(tensors["weights"]))
+            learner.target.flat.copy_(torch.from_numpy(tensors["target"]))
+        device = learner.parameters.flat.device
+        learner.optimizer.state[learner.parameters.flat] = {
+            "step": torch.tensor(float(position.step), device=device),
+            "exp_avg": torch.from_numpy(tensors["first_moment"]).to(device),
+            "exp_avg_sq": torch.from_numpy(tensors["second_moment"]).to(device),
+        }
+        return position
+    return None
+
+
+def _read(path: Path, recipe: dict[str, Any], size: int) -> tuple[dict[str, AnyArray], Position]:
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = dict(file.metadata() or {})
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise UndershootError(f"the checkpoint {path} is damaged: {error}") from error
+    stated = metadata.pop("sha256", None)
+    if metadata.get("format") != FORMAT or set(tensors) != set(TENSORS):
+        raise UndershootError(f"{path} is no checkpoint of undershoot")
+    if stated != _digest(tensors, metadata):
+        raise UndershootError(f"the checkpoint {path} is damaged: its contents do not match its checksum")
+    theirs = json.loads(metadata["recipe"])
+    if any(theirs.get(key) != value for key, value in recipe.items() if key != "steps"):
+        keys = ", ".join(key for key, value in recipe.items() if theirs.get(key) != value)
+        raise UndershootError(f"the checkpoint {path} belongs to a run with another recipe ({keys})")
+    if any(tensor.shape != (size,) or tensor.dtype != np.float32 for tensor in tensors.values()):
+        raise UndershootError(f"the checkpoint {path} holds a network of another size")
+    return tensors, Position(**json.loads(metadata["position"]))
+
+
+def _digest(tensors: dict[str, AnyArray], metadata: dict[str, str]) -> str:
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    for name in sorted(tensors):
+        digest.update(tensors[name].tobytes())
+    return digest.hexdigest()

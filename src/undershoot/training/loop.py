@@ -1,0 +1,115 @@
+"""The paper's Algorithm 1, with its line numbers, without the offset, which `calibration` fits."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from undershoot.errors import UndershootError
+from undershoot.guarantees import Heuristic
+from undershoot.heuristics.neural import Network
+from undershoot.kernels.scrambles import derived_seed, scramble
+from undershoot.puzzles.puzzle import Puzzle
+from undershoot.search.astar import solve_many
+from undershoot.search.options import SearchOptions
+from undershoot.search.results import Status
+from undershoot.training.checkpoints import Position
+from undershoot.training.learner import block_steps, make_learner
+from undershoot.training.recipe import Recipe
+from undershoot.training.runs import Run
+
+Report = Callable[[Position], None]
+EVALUATION = 1
+"""Sets the states of evaluations apart from those of training."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The end of a run, or how far it came when it was stopped."""
+
+    network: Network
+    position: Position
+    is_finished: bool
+
+
+def train(
+    puzzle: Puzzle,
+    recipe: Recipe,
+    run: Run | None = None,
+    report: Report | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Trained:
+    """Train a network, from the last checkpoint of `run` if there is one; metrics and checkpoints go there.
+
+    report: called after every block of steps. should_stop: asked as often; the run then ends with a checkpoint.
+    """
+    _check(puzzle, recipe)
+    learner = make_learner(puzzle, recipe)
+    learner.parameters.initialise(recipe.seed)  # line 1
+    position = Position(depth=recipe.curriculum.first_depth)  # line 2
+    with torch.no_grad():
+        learner.target.flat.copy_(learner.parameters.flat)
+    if run is not None:
+        position = run.resume(learner) or position
+    learner.prepare()
+    solve_many(puzzle, puzzle.table.goals[:1], learner.heuristic())  # compiles
+    block = block_steps(puzzle, recipe)
+    losses: list[tuple[int, Any]] = []
+    began = time.perf_counter()
+    is_stopped = should_stop()
+    while position.step < recipe.steps and not is_stopped:
+        steps = min(block, recipe.steps - position.step)
+        loss = learner.learn(position.step // block, position.depth, steps)  # lines 3 to 9
+        position.step += steps
+        losses.append((position.step, loss))
+        if position.step % recipe.target_interval == 0:  # lines 10 to 12
+            with torch.no_grad():
+                learner.target.flat.copy_(learner.parameters.flat)
+        is_due = position.step % recipe.curriculum.interval == 0
+        is_stopped = should_stop()
+        is_last = is_stopped or position.step >= recipe.steps
+        if not (is_due or is_last or recipe.device == "cpu"):
+            continue  # reading the losses would wait for the device
+        position.loss = float(losses[-1][1].mean())
+        now = time.perf_counter()
+        position.seconds += now - began
+        if not np.isfinite(position.loss):
+            raise UndershootError(f"the loss is {position.loss} at step {position.step}; lower learning_rate")
+        if run is not None:
+            run.write_losses(losses, position)
+        losses.clear()
+        if is_due:  # lines 13 to 18
+            depth = position.depth
+            position.solve_rate = solve_rate(puzzle, recipe, learner.heuristic(), depth, position.step)
+            if position.solve_rate >= recipe.curriculum.threshold and depth < recipe.curriculum.max_depth:
+                position.depth += 1
+            position.evaluation_seconds += time.perf_counter() - now
+            if run is not None:
+                run.write_evaluation(depth, position)
+        if run is not None and (is_due or is_last) and position.step % block == 0:
+            run.save(learner, position)
+        if report is not None:
+            report(position)
+        began = time.perf_counter()
+    return Trained(learner.parameters.network(), position, position.step >= recipe.steps)
+
+
+def solve_rate(puzzle: Puzzle, recipe: Recipe, heuristic: Heuristic, depth: int, step: int) -> float:
+    """The share of scrambles of this depth that A* solves within the budget."""
+    curriculum = recipe.curriculum
+    seed = derived_seed(recipe.seed, step, EVALUATION)
+    states = scramble(puzzle.table, np.full(curriculum.states, depth), seed, recipe.scrambles).states
+    options = SearchOptions(max_expanded=curriculum.budget(depth))
+    threads = torch.get_num_threads() if recipe.device == "cpu" else 1
+    results = solve_many(puzzle, states, heuristic, options, threads=threads)
+    return sum(result.status is Status.SOLVED for result in results) / len(results)
+
+
+def _check(puzzle: Puzzle, recipe: Recipe) -> None:
+    if recipe.puzzle != puzzle.name:
+        raise UndershootError(f"the recipe is for {recipe.puzzle}, not for {puzzle.name}")
+    deepest = np.array([recipe.curriculum.max_depth])
+    scramble(puzzle.table, deepest, recipe.seed, recipe.scrambles)  # refuses depths that cannot be walked

@@ -1,0 +1,67 @@
+"""The network and its optimizer in torch: all parameters in one flat buffer, so that a step of AdamW is one operation."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from undershoot.arrays import AnyArray, States
+from undershoot.heuristics.neural import Network
+from undershoot.heuristics.neural_cuda import later_layers
+from undershoot.kernels.networks import first_layer, first_layer_gradient
+from undershoot.puzzles.encoding import Encoding
+
+
+class Parameters:
+    """Weights [in, out] and biases [out] of all layers, as parts of the buffer `flat`; their gradients likewise."""
+
+    def __init__(self, widths: Sequence[int], device: str) -> None:
+        self.widths = tuple(widths)
+        shapes = [shape for a, b in pairwise(widths) for shape in ((a, b), (b,))]
+        self.flat = torch.zeros(sum(int(np.prod(shape)) for shape in shapes), device=device)
+        self.gradient = torch.zeros_like(self.flat)
+        self.parts: list[Tensor] = []
+        at = 0
+        for shape in shapes:
+            size = int(np.prod(shape))
+            part = self.flat[at : at + size].view(shape).detach().requires_grad_()
+            part.grad = self.gradient[at : at + size].view(shape)
+            self.parts.append(part)
+            at += size
+
+    def initialise(self, seed: int) -> None:
+        """Uniform within 1/sqrt(inputs), weights and biases, as torch does it for linear layers."""
+        generator = torch.Generator().manual_seed(seed)
+        for number, part in enumerate(self.parts):
+            bound = self.widths[number // 2] ** -0.5
+            values = torch.empty(part.shape).uniform_(-bound, bound, generator=generator)
+            part.data.copy_(values)
+
+    def network(self) -> Network:
+        """As arrays, for searches."""
+        arrays = [part.detach().cpu().numpy().copy() for part in self.parts]
+        return Network(tuple(arrays[0::2]), tuple(arrays[1::2]))
+
+
+class _SumOfRows(torch.autograd.Function):
+    """The first layer for states on the CPU."""
+
+    @staticmethod
+    def forward(ctx: Any, features: AnyArray, states: States, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.features, ctx.states, ctx.inputs = features, states, weight.shape[0]
+        return torch.from_numpy(first_layer(features, weight.detach().numpy(), bias.detach().numpy(), states))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor, Tensor]:
+        (gradient,) = gradients
+        rows = gradient.contiguous().numpy()
+        return None, None, torch.from_numpy(first_layer_gradient(ctx.features, ctx.inputs, rows, ctx.states)), gradient.sum(0)
+
+
+def forward(encoding: Encoding, parts: Sequence[Tensor], states: States) -> Tensor:
+    """float32[B]: what the network with these weights and biases says of states on the CPU."""
+    first: Tensor = _SumOfRows.apply(encoding.features, states, parts[0], parts[1])  # type: ignore[no-untyped-call]
+    return later_layers(first, parts[2:])

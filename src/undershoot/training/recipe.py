@@ -1,0 +1,195 @@
+"""Recipe: every number of a training run. The defaults are the paper's."""
+
+import dataclasses
+import json
+import math
+import tomllib
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from undershoot.errors import UndershootError
+from undershoot.kernels.scrambles import ScrambleRule
+
+
+class Loss(StrEnum):
+    """How far the network is from its target."""
+
+    ASYMMETRIC = "asymmetric"
+    """Squared, and overestimates count `overestimate_penalty` times."""
+    MSE = "mse"
+    """Squared."""
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """Scrambles grow longer as A* with the network learns to solve them."""
+
+    first_depth: int = 1
+    max_depth: int = 20
+    threshold: float = 0.9
+    """The share of states that must be solved for the next depth."""
+    states: int = 50
+    interval: int = 500
+    """Steps between evaluations."""
+    budgets: tuple[tuple[int, int], ...] = ((1, 1200), (5, 2500), (8, 4000), (11, 6000))
+    """(from this depth on, so many expansions)."""
+    final_budget: int = 10_000
+    """At the last depth, whatever it is."""
+
+    def __post_init__(self) -> None:
+        _range("curriculum.first_depth", self.first_depth, 1, 1000)
+        _range("curriculum.max_depth", self.max_depth, self.first_depth, 1000)
+        _range("curriculum.threshold", self.threshold, 0, 1)
+        _range("curriculum.states", self.states, 1, 1_000_000)
+        _range("curriculum.interval", self.interval, 1, 10**9)
+        _range("curriculum.final_budget", self.final_budget, 1, 10**12)
+        depths = [depth for depth, _ in self.budgets]
+        if depths != sorted(set(depths)) or depths[:1] != [1] or any(budget < 1 for _, budget in self.budgets):
+            raise UndershootError(
+                f"curriculum.budgets are {self.budgets}; they must be pairs [depth, expansions], from depth 1 on, rising"
+            )
+
+    def budget(self, depth: int) -> int:
+        """Expansions that A* may make on each state of this depth."""
+        if depth >= self.max_depth:
+            return self.final_budget
+        return max((since, budget) for since, budget in self.budgets if since <= depth)[1]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A training run."""
+
+    puzzle: str
+    hidden: tuple[int, ...] = (256, 256, 128)
+    """Widths of the hidden layers."""
+    loss: Loss = Loss.ASYMMETRIC
+    overestimate_penalty: float = 100.0
+    """Ignored by `mse`."""
+    target_discount: float = 0.1
+    """Subtracted from every target."""
+    floor_by_base: bool = True
+    """Whether targets are at least h0."""
+    batch: int = 128
+    steps: int = 20_000
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-5
+    target_interval: int = 50
+    """Steps between copies of the weights to the target network."""
+    scrambles: ScrambleRule = ScrambleRule.PROPER
+    seed: int = 0
+    device: Literal["cpu", "cuda"] = "cpu"
+    tf32: bool = False
+    """On CUDA, multiply with fewer digits."""
+    curriculum: Curriculum = field(default_factory=Curriculum)
+
+    def __post_init__(self) -> None:
+        if not self.hidden or len(self.hidden) > 16:
+            raise UndershootError(f"hidden has {len(self.hidden)} layers; allowed are 1 to 16")
+        for width in self.hidden:
+            _range("hidden", width, 1, 16_384)
+        _range("overestimate_penalty", self.overestimate_penalty, 1, 1e6)
+        _range("target_discount", self.target_discount, 0, 1e3)
+        _range("batch", self.batch, 1, 1 << 20)
+        _range("steps", self.steps, 0, 10**9)
+        _range("learning_rate", self.learning_rate, 0, 10)
+        _range("weight_decay", self.weight_decay, 0, 10)
+        _range("target_interval", self.target_interval, 1, 10**9)
+        _range("seed", self.seed, 0, 2**63 - 1)
+        if self.tf32 and self.device != "cuda":
+            raise UndershootError('tf32 is set, but the device is "cpu"; only CUDA has it')
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for TOML and JSON."""
+        plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        return plain
+
+    def to_toml(self) -> str:
+        """Text that `read_recipe` takes."""
+        tables = self.to_dict()
+        curriculum = tables.pop("curriculum")
+        lines = [f"{key} = {json.dumps(value)}" for key, value in tables.items()]
+        return "\n".join(
+            [*lines, "", "[curriculum]", *(f"{key} = {json.dumps(value)}" for key, value in curriculum.items()), ""]
+        )
+
+    def with_settings(self, settings: list[str]) -> "Recipe":
+        """With `key=value` applied, such as `batch=256` or `curriculum.max_depth=12`."""
+        data = self.to_dict()
+        for setting in settings:
+            key, sign, text = setting.partition("=")
+            if not sign:
+                raise UndershootError(f'"{setting}" is no setting; write key=value, such as batch=256')
+            try:
+                value = tomllib.loads(f"value = {text}")["value"]
+            except tomllib.TOMLDecodeError:
+                value = text.strip()  # a word without its quotes
+            *tables, name = key.strip().split(".")
+            place = data
+            for table in tables:
+                if not isinstance(place.get(table), dict):
+                    raise UndershootError(f'there is no table "{table}" in a recipe, only curriculum')
+                place = place[table]
+            place[name] = value
+        return recipe_from(data, "--set")
+
+
+def recipe_from(data: dict[str, Any], where: str) -> Recipe:
+    """A recipe from plain values; `where` they come from is named in errors."""
+    recipe: Recipe = _build(Recipe, data, where)
+    return recipe
+
+
+def read_recipe(path: Path) -> Recipe:
+    """From a TOML file."""
+    try:
+        data = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise UndershootError(f"cannot read the recipe {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UndershootError(f"{path} is not a TOML file: {error}") from error
+    return recipe_from(data, str(path))
+
+
+def _build(kind: Any, data: dict[str, Any], where: str) -> Any:
+    hints = get_type_hints(kind)
+    unknown = sorted(set(data) - set(hints))
+    if unknown:
+        raise UndershootError(f'{where}: unknown key "{unknown[0]}"; a {kind.__name__.lower()} has {", ".join(hints)}')
+    if kind is Recipe and "puzzle" not in data:
+        raise UndershootError(f'{where}: the key "puzzle" is missing')
+    try:
+        return kind(**{key: _value(key, hints[key], value, where) for key, value in data.items()})
+    except UndershootError as error:
+        raise error if str(error).startswith(where) else UndershootError(f"{where}: {error}") from None
+
+
+def _value(key: str, kind: Any, value: Any, where: str) -> Any:
+    """The value as this type, or an error that says what is allowed."""
+    if kind is Curriculum and isinstance(value, dict):
+        return _build(Curriculum, value, where)
+    if get_origin(kind) is Literal and value in get_args(kind):
+        return value
+    if isinstance(kind, type) and issubclass(kind, StrEnum) and value in list(kind):
+        return kind(value)
+    if get_origin(kind) is tuple and isinstance(value, (list, tuple)):
+        return tuple(_value(key, get_args(kind)[0 if get_args(kind)[-1] is ... else i], v, where) for i, v in enumerate(value))
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if kind is float and is_number:
+        return float(value)
+    if kind in (int, str, bool) and type(value) is kind:
+        return value
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        allowed = " or ".join(kind)
+    elif get_origin(kind) is Literal:
+        allowed = " or ".join(get_args(kind))
+    else:
+        allowed = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}.get(kind, "a list or table")
+    raise UndershootError(f"{where}: {key} is {value!r}; it must be {allowed}")
+
+
+def _range(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise UndershootError(f"{name} is {value}; allowed are {low} to {high}")
