@@ -15,6 +15,7 @@ import multiprocessing
 import random
 import time
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -60,7 +61,7 @@ def plain_steps_per_second(name: str, steps: int = 2) -> float:
     table, plan = puzzle.table, recipe(puzzle)
     widths = [puzzle.encoding.width, *plan.hidden, 1]
     layers: list[torch.nn.Module] = []
-    for a, b in zip(widths[:-1], widths[1:], strict=True):
+    for a, b in pairwise(widths):
         layers += [torch.nn.Linear(a, b), torch.nn.ReLU()]
     network, target = torch.nn.Sequential(*layers[:-1]), torch.nn.Sequential(*layers[:-1])
     optimizer = torch.optim.AdamW(network.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay)
@@ -121,10 +122,10 @@ def search_speeds() -> dict[str, float]:
         trained = train(puzzle, replace(recipe(puzzle), steps=2000))
         heuristic = NeuralHeuristic(puzzle, trained.network)
         states, options = puzzle.sample(4000, seed=0), us.SearchOptions(max_expanded=budget)
-        for label, count, settings in (("lock-step of 1000", 4000, {"threads": 2}), ("one at a time", 20, {"lock_step": 1})):
+        for label, count, at_once, threads in (("lock-step of 1000", 4000, 1000, 2), ("one at a time", 20, 1, 1)):
             best = 0.0
             for _ in range(3):
-                batch = solve_batch(puzzle, states[:count], heuristic, options, **settings)
+                batch = solve_batch(puzzle, states[:count], heuristic, options, at_once, threads)
                 best = max(best, sum(result.expanded for result in batch.results) / batch.seconds)
             speeds[f"{name}, {label}"] = best
     return speeds

@@ -1,6 +1,7 @@
 """A network as a heuristic on a CUDA device, with torch."""
 
 from collections.abc import Sequence
+from threading import Lock
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.encoding import Encoding
 from undershoot.puzzles.puzzle import Puzzle
 
-BLOCK = 1024
+BLOCK = 512
 """Rows that are evaluated at once, always so many, so that a value does not depend on what else is asked for."""
 
 
@@ -23,13 +24,23 @@ class TensorEncoding:
 
     def __init__(self, encoding: Encoding, device: torch.device | str) -> None:
         self.width = encoding.width
-        features = torch.from_numpy(encoding.features).to(device, torch.int64)
+        features = torch.tensor(encoding.features, device=device, dtype=torch.int64)
         self.features = torch.where(features < 0, encoding.width, features)
+        self.is_full = bool((encoding.features >= 0).all())
         self.cells = torch.arange(len(features), device=device)
+
+    def first_layer(self, states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """float32[B, out]: the bias and the sum of the weight rows of the inputs that are on."""
+        if self.is_full:
+            return functional.embedding_bag(self._active(states), weight, mode="sum") + bias
+        return torch.addmm(bias, self.dense(states), weight)
+
+    def _active(self, states: Tensor) -> Tensor:
+        return self.features[self.cells, states.long()].flatten(1)
 
     def dense(self, states: Tensor) -> Tensor:
         """float32[B, width] of zeros and ones. A spare last column takes what is off."""
-        active = self.features[self.cells, states.long()].flatten(1)
+        active = self._active(states)
         inputs = torch.zeros(len(states), self.width + 1, device=states.device)
         return inputs.scatter_(1, active, 1.0)[:, :-1]
 
@@ -38,13 +49,16 @@ class TensorBase:
     """h0 on a device."""
 
     def __init__(self, formula: BaseHeuristic, device: torch.device | str) -> None:
-        self.cell_cost = torch.from_numpy(formula.cell_cost).to(device)
-        self.pair_cost = None if formula.pair_cost is None else torch.from_numpy(formula.pair_cost).to(device)
+        self.is_zero = formula.pair_cost is None and not formula.cell_cost.any()
+        self.cell_cost = torch.tensor(formula.cell_cost, device=device)
+        self.pair_cost = None if formula.pair_cost is None else torch.tensor(formula.pair_cost, device=device)
         self.divisor = formula.divisor
         self.cells = torch.arange(len(self.cell_cost), device=device)
 
     def __call__(self, states: Tensor) -> Tensor:
         """float32[B]."""
+        if self.is_zero:
+            return torch.zeros(len(states), device=states.device)
         values = states.long()
         total = self.cell_cost[self.cells, values].sum(dim=1)
         if self.pair_cost is not None:
@@ -62,7 +76,8 @@ def later_layers(x: Tensor, parts: Sequence[Tensor]) -> Tensor:
 class CudaHeuristic:
     """max(h0, network), 0 for goals, as `NeuralHeuristic`, evaluated on the device that holds the weights.
 
-    It reads the weights where they are: while they are trained, it is always that of the present network.
+    It reads the weights where they are: while they are trained, it is always that of the present network. One evaluation of
+    BLOCK states is recorded as a graph and replayed.
     """
 
     name: str = "network on cuda"
@@ -72,40 +87,43 @@ class CudaHeuristic:
     def __init__(self, puzzle: Puzzle, parts: Sequence[Tensor]) -> None:
         self.puzzle, self.parts = puzzle, [part.detach() for part in parts]
         device = self.parts[0].device
-        self.encoding, self.base = TensorEncoding(puzzle.encoding, device), TensorBase(puzzle.base_heuristic, device)
+        self.encoding = TensorEncoding(puzzle.encoding, device)
+        self.base = TensorBase(puzzle.base_heuristic, device)
         self.moves = TensorMoves(puzzle.table, device)
-        goal = torch.from_numpy(puzzle.table.goals[:1])
-        self.given = goal.expand(BLOCK, -1).contiguous().pin_memory()
-        self.answer = torch.empty(BLOCK).pin_memory()
-        self.states = self.given.to(device)
+        self.lock = Lock()
+        given = torch.from_numpy(np.repeat(puzzle.table.goals[:1], BLOCK, axis=0)).pin_memory()
+        answer = torch.empty(BLOCK).pin_memory()
+        self.given, self.answer, self.states = given.numpy(), answer.numpy(), given.to(device)
+        self.pinned = (given, answer)
         self.graph = torch.cuda.CUDAGraph()
-        stream: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.no_grad(), torch.cuda.stream(stream):
-            self._values()  # what is set up on first use must not be recorded
-        torch.cuda.current_stream().wait_stream(stream)
+        self.stream: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.no_grad(), torch.cuda.stream(self.stream):
+            self._values(self.states)  # what is set up on first use must not be recorded
+        self.stream.synchronize()
         with torch.no_grad(), torch.cuda.graph(self.graph):
-            self.states.copy_(self.given, non_blocking=True)
-            self.answer.copy_(self._values(), non_blocking=True)
+            self.states.copy_(given, non_blocking=True)
+            answer.copy_(self._values(self.states), non_blocking=True)
+        self.stream = torch.cuda.current_stream()
 
     @property
     def fingerprint(self) -> str:
         """Of its puzzle."""
         return self.puzzle.table.fingerprint
 
-    def _values(self) -> Tensor:
-        x = torch.addmm(self.parts[1], self.encoding.dense(self.states), self.parts[0])
-        values = torch.maximum(later_layers(x, self.parts[2:]), self.base(self.states))
-        return torch.where(self.moves.is_goal(self.states), 0.0, values)
+    def _values(self, states: Tensor) -> Tensor:
+        values = later_layers(self.encoding.first_layer(states, self.parts[0], self.parts[1]), self.parts[2:])
+        values = values.clamp_min(0) if self.base.is_zero else torch.maximum(values, self.base(states))
+        return values.masked_fill(self.moves.is_goal(states), 0.0)
 
     def __call__(self, states: States) -> F32:
-        """float32[B]. Not for several threads at once."""
+        """float32[B]."""
         result = np.empty(len(states), dtype=np.float32)
-        given, answer = self.given.numpy(), self.answer.numpy()
-        for start in range(0, len(states), BLOCK):
-            rows = min(BLOCK, len(states) - start)
-            given[:rows] = states[start : start + rows]
-            self.graph.replay()
-            torch.cuda.current_stream().synchronize()
-            result[start : start + rows] = answer[:rows]
+        with self.lock:
+            for start in range(0, len(states), BLOCK):
+                rows = min(BLOCK, len(states) - start)
+                self.given[:rows] = states[start : start + rows]
+                self.graph.replay()
+                self.stream.synchronize()
+                result[start : start + rows] = self.answer[:rows]
         return result

@@ -151,7 +151,7 @@ class CudaLearner:
         self.encoding, self.base = TensorEncoding(puzzle.encoding, "cuda"), TensorBase(puzzle.base_heuristic, "cuda")
         self.moves = TensorMoves(puzzle.table, "cuda")
         self.scrambles = TensorScrambles(puzzle.table, recipe.curriculum.max_depth, recipe.scrambles, "cuda")
-        self.cost = torch.from_numpy(forward_plan(puzzle.table).cost).to("cuda")
+        self.cost = torch.tensor(forward_plan(puzzle.table).cost, device="cuda")
         self.depth, self.seed = (
             torch.ones((), dtype=torch.int64, device="cuda"),
             torch.zeros((), dtype=torch.int64, device="cuda"),

@@ -1,0 +1,131 @@
+"""Learned heuristics on disk."""
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import undershoot as us
+from subjects import PYRAMINX
+from undershoot.bundles import load, save_bundle
+from undershoot.heuristics.neural import Network, NeuralHeuristic, evaluate
+from undershoot.puzzles.puzzle import Puzzle
+
+
+def some_network(puzzle: Puzzle, hidden: tuple[int, ...] = (20, 12), seed: int = 0) -> Network:
+    draw = np.random.default_rng(seed)
+    widths = [puzzle.encoding.width, *hidden, 1]
+    weights = [np.asarray(draw.normal(size=shape), dtype=np.float32) for shape in pairwise(widths)]
+    return Network(tuple(weights), tuple(np.asarray(draw.normal(size=w.shape[1]), dtype=np.float32) for w in weights))
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    puzzle = us.puzzle("tiles-3x3")
+    save_bundle(tmp_path / "b", puzzle, some_network(puzzle), {"steps": 1}, {"mean_h": 3.0}, "undershoot train tiles-3x3")
+    return tmp_path / "b"
+
+
+def test_what_was_saved_is_loaded(bundle: Path) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    heuristic, states = load(bundle), puzzle.sample(300, 1)
+    expected = NeuralHeuristic(puzzle, some_network(puzzle))(states)
+    assert heuristic(states).tobytes() == expected.tobytes()
+    assert us.solve(puzzle, puzzle.parse("D D R"), heuristic).cost is not None
+    assert "undershoot train tiles-3x3" in (bundle / "README.md").read_text()
+    save_bundle(bundle, puzzle, some_network(puzzle, seed=2), {}, {}, "again")
+    assert load(bundle)(states).tobytes() != expected.tobytes()
+    assert [path.name for path in bundle.parent.iterdir()] == ["b"]
+
+
+def test_a_bundle_of_a_puzzle_file_brings_its_puzzle_along(tmp_path: Path) -> None:
+    puzzle = us.puzzle(PYRAMINX)
+    save_bundle(tmp_path / "b", puzzle, some_network(puzzle), {}, {}, "x")
+    loaded = load(tmp_path / "b")
+    assert loaded.fingerprint == puzzle.table.fingerprint
+    assert loaded(puzzle.sample(3, 0)).shape == (3,)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "README.md"])
+def test_a_changed_or_missing_file_is_named(bundle: Path, name: str) -> None:
+    data = bytearray((bundle / name).read_bytes())
+    middle = len(data) // 2
+    data[middle] ^= 1
+    (bundle / name).write_bytes(bytes(data))
+    with pytest.raises(us.UndershootError, match=f"{name} (was changed|is damaged)"):
+        load(bundle)
+    (bundle / name).unlink()
+    with pytest.raises(us.UndershootError, match=f"{name} is missing"):
+        load(bundle)
+
+
+def test_bundles_of_other_puzzles_and_other_things_are_refused(bundle: Path, tmp_path: Path) -> None:
+    cube = us.puzzle("cube-2x2")
+    with pytest.raises(us.UndershootError, match="is for tiles-3x3, not for cube-2x2"):
+        us.heuristic(cube, str(bundle))
+    with pytest.raises(us.UndershootError, match="belongs to another puzzle"):
+        us.solve(cube, cube.parse("R U"), load(bundle))
+    with pytest.raises(us.UndershootError, match="there is no bundle at"):
+        load(tmp_path / "nothing")
+    other = tmp_path / "other"
+    shutil.copytree(bundle, other)
+    (other / "config.json").write_text(json.dumps({"format": "something else"}))
+    with pytest.raises(us.UndershootError, match="is no bundle of this version"):
+        load(other)
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(us.UndershootError, match="holds something else than a bundle"):
+        save_bundle(tmp_path / "mine", cube, some_network(cube), {}, {}, "x")
+
+
+def test_networks_of_other_widths_are_refused() -> None:
+    cube, tiles = us.puzzle("cube-2x2"), us.puzzle("tiles-3x3")
+    with pytest.raises(us.UndershootError, match=r"takes 72 inputs, but states of cube-2x2 are encoded in 144"):
+        NeuralHeuristic(cube, some_network(tiles))
+    network = some_network(tiles)
+    with pytest.raises(us.UndershootError, match="do not follow one another"):
+        replace(network, weights=network.weights[:1] + network.weights[:1] + network.weights[2:])
+    with pytest.raises(us.UndershootError, match="not finite"):
+        replace(network, biases=(network.biases[0] * np.nan, *network.biases[1:]))
+
+
+@pytest.mark.parametrize("hidden", [(256, 256, 128), (5,), (17, 33, 1, 9)])
+@pytest.mark.parametrize("name", ["tiles-3x3", "cube-2x2", "lights-out-5x5", "pancake-8"])
+def test_a_value_does_not_depend_on_batch_or_threads(name: str, hidden: tuple[int, ...]) -> None:
+    puzzle = us.puzzle(name)
+    network = some_network(puzzle, hidden)
+    heuristic, states = NeuralHeuristic(puzzle, network), puzzle.sample(2000, 1)
+    values = heuristic(states)
+    for start, stop in ((0, 1), (3, 5), (100, 131), (7, 1007)):
+        assert heuristic(states[start:stop]).tobytes() == values[start:stop].tobytes()
+    assert heuristic(states[::-1].copy())[::-1].tobytes() == values.tobytes()
+    for threads in (2, 3):
+        assert evaluate(heuristic, states, threads).tobytes() == values.tobytes()
+    x = puzzle.encoding.dense(states).astype(np.float64)
+    for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+        x = (np.maximum(x, 0) if k else x) @ weight.astype(np.float64) + bias
+    expected = np.maximum(puzzle.base_heuristic(states), x[:, 0])
+    np.testing.assert_allclose(values, expected, rtol=2e-4, atol=2e-3)
+
+
+def test_goals_are_0_and_values_are_at_least_h0() -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    heuristic = NeuralHeuristic(puzzle, some_network(puzzle))
+    assert heuristic(puzzle.table.goals).tolist() == [0]
+    assert heuristic.raw(puzzle.table.goals).tolist() != [0]
+    states = puzzle.sample(500, 1)
+    assert (heuristic(states) >= puzzle.base_heuristic(states)).all()
+
+
+def test_a_bundle_is_used_without_torch(bundle: Path) -> None:
+    code = (
+        "import sys, undershoot as us; p = us.puzzle('tiles-3x3'); "
+        f"us.solve(p, p.sample(1, 0), us.load({str(bundle)!r}), us.SearchOptions(max_expanded=50)); "
+        "print('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

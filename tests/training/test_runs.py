@@ -1,0 +1,239 @@
+"""Runs on disk: killed, resumed, damaged, refused."""
+
+import errno
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import undershoot as us
+from undershoot.bundles import load
+from undershoot.training import checkpoints
+from undershoot.training.loop import train
+from undershoot.training.recipe import Curriculum, Recipe, read_recipe, recipe_from
+from undershoot.training.recipes import recipe
+from undershoot.training.runs import Run, read_metrics
+
+SMALL = ["--set=hidden=[32,16]", "--set=curriculum.interval=100", "--set=curriculum.max_depth=4", "--set=curriculum.states=10"]
+
+
+def small(steps: int = 600) -> Recipe:
+    curriculum = Curriculum(max_depth=4, interval=100, states=10)
+    return replace(recipe(us.puzzle("tiles-2x3")), hidden=(32, 16), steps=steps, curriculum=curriculum)
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "undershoot", "train", "tiles-2x3", *SMALL, *arguments]
+
+
+def undershoot(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_a_run_killed_again_and_again_ends_where_the_undisturbed_run_ends(tmp_path: Path) -> None:
+    steps = "--steps=12000"
+    undershoot(steps, "--out", str(tmp_path / "whole"))
+    broken, draw = tmp_path / "broken", random.Random(3)
+    kills = 0
+    while kills < 5:
+        resume = ["--resume"] if (broken / "recipe.toml").exists() else []
+        process = subprocess.Popen(command(steps, "--out", str(broken), *resume), stderr=subprocess.DEVNULL)
+        before = newest(broken)
+        while newest(broken) == before and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(draw.uniform(0, 0.3))
+        assert process.poll() is None, "it ended before it could be killed; more steps are needed"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+    undershoot(steps, "--out", str(broken), "--resume")
+    for part in ("bundle/model.safetensors", "checkpoints/step-000012000.safetensors"):
+        ours, theirs = ((tmp_path / name / part) for name in ("whole", "broken"))
+        if part.startswith("bundle"):
+            assert ours.read_bytes() == theirs.read_bytes()
+        assert theirs.exists()
+    whole, resumed = (read_metrics(tmp_path / name) for name in ("whole", "broken"))
+    drop = {"seconds", "evaluation_seconds"}
+    assert [{k: v for k, v in row.items() if k not in drop} for row in whole] == [
+        {k: v for k, v in row.items() if k not in drop} for row in resumed
+    ]
+
+
+def newest(folder: Path) -> str:
+    return max((path.name for path in (folder / "checkpoints").glob("step-*.safetensors")), default="")
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
+    process = subprocess.Popen(command("--steps=200000", "--out", str(tmp_path / "run")), stderr=subprocess.PIPE, text=True)
+    while not newest(tmp_path / "run"):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped at step" in error
+    assert "--resume" in error
+    assert "Traceback" not in error
+    words = error[error.index("go on with: ") + len("go on with: ") :].split()
+    assert words[:2] == ["undershoot", "train"]
+    shorter = [word.replace("200000", "400") for word in words[1:]]
+    done = subprocess.run([sys.executable, "-m", "undershoot", *shorter], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_damaged_and_foreign_checkpoints_are_named_and_the_one_before_is_used(tmp_path: Path) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    whole = train(puzzle, small())
+    run = Run(tmp_path, small())
+    train(puzzle, small(), run)
+    first, second, last = sorted(run.checkpoints.iterdir())
+    assert [path.name for path in (first, second, last)] == [f"step-{s:09}.safetensors" for s in (400, 500, 600)]
+    last.write_bytes(last.read_bytes()[:-10])
+    second.write_bytes(second.read_bytes().replace(b"undershoot checkpoint 1", b"undershoot checkpoint 9"))
+    with pytest.warns(UserWarning, match="using the one before it") as caught:
+        again = train(puzzle, small(), Run(tmp_path, small(), resume=True))
+    messages = [str(warning.message) for warning in caught]
+    assert any(str(last) in message and "damaged" in message for message in messages)
+    assert any(str(second) in message and "no checkpoint of undershoot" in message for message in messages)
+    for a, b in zip(whole.network.weights, again.network.weights, strict=True):
+        assert a.tobytes() == b.tobytes()
+    for path in list(run.checkpoints.iterdir())[1:]:
+        path.unlink()
+    (only,) = run.checkpoints.iterdir()
+    flipped = bytearray(only.read_bytes())
+    flipped[-1] ^= 1
+    only.write_bytes(bytes(flipped))
+    with pytest.warns(UserWarning, match="does not match its checksum"):
+        train(puzzle, small(), Run(tmp_path, small(), resume=True))
+
+
+def test_a_full_disk_is_reported_and_the_last_checkpoint_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    run = Run(tmp_path, small())
+    real = vars(checkpoints)["save"]
+
+    def full(tensors: Any, metadata: Any) -> bytes:
+        if json.loads(metadata["position"])["step"] > 200:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return bytes(real(tensors, metadata))
+
+    monkeypatch.setattr(checkpoints, "save", full)
+    with pytest.raises(OSError, match="No space left"):
+        train(puzzle, small(), run)
+    monkeypatch.undo()
+    assert newest(tmp_path) == "step-000000200.safetensors"
+    assert not list(run.checkpoints.glob(".*"))
+    resumed = train(puzzle, small(), Run(tmp_path, small(), resume=True))
+    assert resumed.network.weights[0].tobytes() == train(puzzle, small()).network.weights[0].tobytes()
+
+
+def test_a_longer_run_goes_on_from_a_shorter_one(tmp_path: Path) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    train(puzzle, small(330), Run(tmp_path, small(330)))
+    longer = train(puzzle, small(600), Run(tmp_path, small(600), resume=True))
+    assert longer.network.weights[1].tobytes() == train(puzzle, small(600)).network.weights[1].tobytes()
+
+
+def test_folders_of_other_runs_are_refused(tmp_path: Path) -> None:
+    Run(tmp_path / "run", small())
+    with pytest.raises(us.UndershootError, match="holds this run already; go on with --resume"):
+        Run(tmp_path / "run", small())
+    with pytest.raises(us.UndershootError, match=r"holds another run \(batch: 128\)"):
+        Run(tmp_path / "run", replace(small(), batch=64), resume=True)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("mine")
+    with pytest.raises(us.UndershootError, match="holds other files and no run"):
+        Run(tmp_path / "notes", small())
+    (tmp_path / "file").write_text("")
+    with pytest.raises(us.UndershootError, match="is a file"):
+        Run(tmp_path / "file", small())
+
+
+def test_train_prints_its_figures_for_programs_and_the_bundle_solves(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    document = json.loads(undershoot("--steps=500", "--out", str(out), "--json", "--tensorboard").stdout)
+    assert {"puzzle", "recipe", "steps", "depth", "seconds", "steps_per_second", "bundle"} <= set(document)
+    assert (document["steps"], document["states"]) == (500, 360)
+    assert sum(count for _, count, _ in document["mean_h_by_cost"]) == 360
+    assert (out / "training.png").read_bytes()[:4] == b"\x89PNG"
+    assert list((out / "events").iterdir())
+    assert {path.name for path in (out / "bundle").iterdir()} == {"config.json", "model.safetensors", "README.md"}
+    for arguments in (["solve", "tiles-2x3", "--heuristic"], ["bench", "tiles-2x3", "--random=5", "--heuristics"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "undershoot", *arguments, str(out), "--json"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["puzzle"] == "tiles-2x3"
+    assert load(out).network.widths == (us.puzzle("tiles-2x3").encoding.width, 32, 16)
+
+
+def test_train_shows_people_how_h_compares_with_the_true_cost(tmp_path: Path) -> None:
+    shown = undershoot("--steps=300", "--out", str(tmp_path / "run")).stdout
+    for part in ("h on every state", "mean h", "above the true cost on", "300 steps in", "use it: undershoot solve tiles-2x3"):
+        assert part in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["--set=batch=0"], "batch is 0; allowed are 1 to 1048576"),
+        (["--set=nonsense=1"], 'unknown key "nonsense"'),
+        (["--set=batch"], "is no setting; write key=value"),
+        (["--set=loss=huber"], "it must be asymmetric or mse"),
+        (["--recipe=papre"], 'Did you mean "paper"?'),
+        (["--device=cuda"], "torch finds none here"),
+        (["--device=tpu"], "it must be cpu or cuda"),
+        (["--set=tf32=true"], "only CUDA has it"),
+        (["--set=curriculum.first_depth=9"], "curriculum.max_depth is 4; allowed are 9 to 1000"),
+        (["--recipe=missing.toml"], "cannot read the recipe missing.toml"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence(tmp_path: Path, arguments: list[str], part: str) -> None:
+    import torch
+
+    if "--device=cuda" in arguments and torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    error = undershoot("--out", str(tmp_path / "run"), *arguments, code=2).stderr
+    assert part in " ".join(error.split())
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_lights_out_cannot_be_scrambled_deeper_than_it_has_cells() -> None:
+    puzzle = us.puzzle("lights-out-3x3")
+    plan = recipe(puzzle)
+    with pytest.raises(us.UndershootError, match="10 distinct presses is impossible"):
+        train(puzzle, replace(plan, curriculum=replace(plan.curriculum, max_depth=10)))
+    with pytest.raises(us.UndershootError, match="the recipe is for lights-out-3x3"):
+        train(us.puzzle("tiles-3x3"), plan)
+
+
+def test_recipes_go_to_toml_and_back(tmp_path: Path) -> None:
+    plan = small().with_settings(["loss=mse", "curriculum.budgets=[[1, 10], [3, 20]]", "learning_rate=0.01"])
+    path = tmp_path / "mine.toml"
+    path.write_text(plan.to_toml())
+    assert read_recipe(path) == plan
+    assert recipe(us.puzzle("tiles-2x3"), str(path)) == plan
+    with pytest.raises(us.UndershootError, match="is a recipe for tiles-2x3, not for tiles-3x3"):
+        recipe(us.puzzle("tiles-3x3"), str(path))
+    path.write_text("batch = [")
+    with pytest.raises(us.UndershootError, match="is not a TOML file"):
+        read_recipe(path)
+    for data, part in (({}, '"puzzle" is missing'), ({"puzzle": "x", "hidden": []}, "hidden has 0 layers")):
+        with pytest.raises(us.UndershootError, match=part):
+            recipe_from(data, "test")
+
+
+def test_training_that_goes_astray_says_so() -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    with pytest.raises(us.UndershootError, match="lower learning_rate"):
+        train(puzzle, replace(small(2000), learning_rate=10.0, weight_decay=0.0, overestimate_penalty=1e6, hidden=(64,) * 16))
