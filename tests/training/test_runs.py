@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -84,7 +85,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert "stopped at step" in error
     assert "--resume" in error
     assert "Traceback" not in error
-    words = error[error.index("go on with: ") + len("go on with: ") :].split()
+    words = shlex.split(error[error.index("go on with: ") + len("go on with: ") :])
     assert words[:2] == ["undershoot", "train"]
     shorter = [word.replace("200000", "400") for word in words[1:]]
     done = subprocess.run([sys.executable, "-m", "undershoot", *shorter], capture_output=True, text=True, check=False)
@@ -113,7 +114,7 @@ def test_damaged_and_foreign_checkpoints_are_named_and_the_one_before_is_used(tm
     flipped = bytearray(only.read_bytes())
     flipped[-1] ^= 1
     only.write_bytes(bytes(flipped))
-    with pytest.warns(UserWarning, match="does not match its checksum"):
+    with pytest.warns(UserWarning, match="do not match its checksum"):
         train(puzzle, small(), Run(tmp_path, small(), resume=True))
 
 
