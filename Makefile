@@ -8,6 +8,8 @@ run: .venv/installed
 	$(BIN)/undershoot solve cube-2x2 "R U F2 R' U2 F R2"
 	@for puzzle in lights-out-3x3 lights-out-5x5 tiles-3x3 cube-2x2; do echo; $(BIN)/undershoot oracle $$puzzle || exit; done
 	@echo
+	$(BIN)/undershoot train lights-out-3x3 --steps 2000 --out runs/first --resume
+	@echo
 	$(BIN)/undershoot bench tiles-3x3 --heuristics zero,base,linear-conflict,table --random 100
 
 test: .venv/installed-test

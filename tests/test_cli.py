@@ -15,11 +15,10 @@ from subjects import PYRAMINX
 ROOT = Path(__file__).parent.parent
 
 
-def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, code: int = 0, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "100"}
-    done = subprocess.run(
-        [sys.executable, "-m", "undershoot", *arguments], capture_output=True, text=True, env=environment, cwd=ROOT, check=False
-    )
+    command = [sys.executable, "-m", "undershoot", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done
@@ -154,9 +153,17 @@ def test_there_are_documented_commands() -> None:
     assert len(documented_commands()) >= 5
 
 
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like a clone, in which commands may leave things for those after them."""
+    folder = tmp_path_factory.mktemp("clone")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    return folder
+
+
 @pytest.mark.parametrize("command", documented_commands())
-def test_documented_commands_work(command: str) -> None:
-    run(*shlex.split(command)[1:])
+def test_documented_commands_work(command: str, clone: Path) -> None:
+    run(*shlex.split(command)[1:], folder=clone)
 
 
 def test_documented_puzzle_files_are_valid(tmp_path: Path) -> None:
@@ -169,7 +176,7 @@ def test_documented_puzzle_files_are_valid(tmp_path: Path) -> None:
         assert json.loads(run("oracle", str(tmp_path / "puzzle.toml"), "--json").stdout)["states"] > 1
 
 
-@pytest.mark.parametrize("path", ["README.md", "docs/add-a-puzzle.md"])
+@pytest.mark.parametrize("path", ["README.md", "docs/add-a-puzzle.md", "docs/training.md"])
 def test_documented_python_works(path: str) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(), re.DOTALL)
     assert blocks
