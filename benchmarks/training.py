@@ -4,7 +4,7 @@
     python benchmarks/training.py --device cuda [--json]       the 2x2 cube on a GPU
 
 Steps a second with the paper's batch of 128 and network, at the last depth of the curriculum, without evaluations, best of
-five runs of 50 steps. The plain loop makes every state and its children one at a time in Python and asks the target
+six blocks of 50 steps. The plain loop makes every state and its children one at a time in Python and asks the target
 network about the children of one state at a time. With --processes the same is run by so many processes at once, a thread
 each, and their speeds are added.
 """
@@ -34,10 +34,10 @@ STEPS = 50
 
 def steps_per_second(name: str, threads: int) -> float:
     """Of one process."""
-    torch.set_num_threads(threads)
+    torch.set_num_threads(1)  # as `train` does
     puzzle = us.puzzle(name)
     plan = recipe(puzzle)
-    learner = make_learner(puzzle, plan)
+    learner = make_learner(puzzle, plan, threads)
     learner.parameters.initialise(0)
     learner.target.flat.data.copy_(learner.parameters.flat)
     learner.prepare()
@@ -138,7 +138,7 @@ def on_cuda() -> dict[str, Any]:
     trained = train(puzzle, plan)
     position = trained.position
     large = replace(plan, batch=16_384, steps=2_000)
-    learner = make_learner(puzzle, large)
+    learner = make_learner(puzzle, large, 1)
     learner.parameters.initialise(0)
     learner.prepare()
     torch.cuda.synchronize()

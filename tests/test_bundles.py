@@ -13,8 +13,9 @@ import pytest
 
 import undershoot as us
 from subjects import PYRAMINX
-from undershoot.bundles import load, save_bundle
+from undershoot.bundles import Bundle, load
 from undershoot.heuristics.neural import Network, NeuralHeuristic, evaluate
+from undershoot.heuristics.whole_numbers import to_whole_numbers
 from undershoot.puzzles.puzzle import Puzzle
 
 
@@ -28,7 +29,7 @@ def some_network(puzzle: Puzzle, hidden: tuple[int, ...] = (20, 12), seed: int =
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     puzzle = us.puzzle("tiles-3x3")
-    save_bundle(tmp_path / "b", puzzle, some_network(puzzle), {"steps": 1}, {"mean_h": 3.0}, "undershoot train tiles-3x3")
+    Bundle(puzzle, some_network(puzzle), {"steps": 1}, {"mean_h": 3.0}, "undershoot train tiles-3x3").save(tmp_path / "b")
     return tmp_path / "b"
 
 
@@ -39,14 +40,14 @@ def test_what_was_saved_is_loaded(bundle: Path) -> None:
     assert heuristic(states).tobytes() == expected.tobytes()
     assert us.solve(puzzle, puzzle.parse("D D R"), heuristic).cost is not None
     assert "undershoot train tiles-3x3" in (bundle / "README.md").read_text()
-    save_bundle(bundle, puzzle, some_network(puzzle, seed=2), {}, {}, "again")
+    Bundle(puzzle, some_network(puzzle, seed=2)).save(bundle)
     assert load(bundle)(states).tobytes() != expected.tobytes()
     assert [path.name for path in bundle.parent.iterdir()] == ["b"]
 
 
 def test_a_bundle_of_a_puzzle_file_brings_its_puzzle_along(tmp_path: Path) -> None:
     puzzle = us.puzzle(PYRAMINX)
-    save_bundle(tmp_path / "b", puzzle, some_network(puzzle), {}, {}, "x")
+    Bundle(puzzle, some_network(puzzle)).save(tmp_path / "b")
     loaded = load(tmp_path / "b")
     assert loaded.fingerprint == puzzle.table.fingerprint
     assert loaded(puzzle.sample(3, 0)).shape == (3,)
@@ -76,11 +77,12 @@ def test_bundles_of_other_puzzles_and_other_things_are_refused(bundle: Path, tmp
     other = tmp_path / "other"
     shutil.copytree(bundle, other)
     (other / "config.json").write_text(json.dumps({"format": "something else"}))
-    with pytest.raises(us.UndershootError, match="is no bundle of this version"):
+    with pytest.raises(us.UndershootError, match="is no file of this version"):
         load(other)
     (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep")
     with pytest.raises(us.UndershootError, match="holds something else than a bundle"):
-        save_bundle(tmp_path / "mine", cube, some_network(cube), {}, {}, "x")
+        Bundle(cube, some_network(cube)).save(tmp_path / "mine")
 
 
 def test_networks_of_other_widths_are_refused() -> None:
@@ -129,3 +131,37 @@ def test_a_bundle_is_used_without_torch(bundle: Path) -> None:
         "print('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_malformed_states_are_refused_and_do_not_crash() -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    for heuristic in (NeuralHeuristic(puzzle, some_network(puzzle)), us.heuristic(puzzle, "base")):
+        for states in (np.full((1, 6), 200, np.uint8), np.zeros((1, 600), np.uint8), np.zeros((1, 3), np.uint8)):
+            with pytest.raises(us.UndershootError):
+                heuristic(states)
+        with pytest.raises(us.UndershootError):
+            heuristic(np.zeros(6, np.uint8))
+
+
+def test_a_bundle_that_says_other_widths_is_refused(bundle: Path) -> None:
+    from undershoot import bundles
+
+    config = bundles._read_signed(bundle / "config.json")
+    config["widths"] = [72, 20, 13, 1]
+    (bundle / "config.json").write_bytes(bundles._signed(config))
+    with pytest.raises(us.UndershootError, match=r"holds layers of widths .* config.json says \[72, 20, 13, 1\]"):
+        load(bundle)
+    del config["sha256"]
+    (bundle / "config.json").write_bytes(bundles._signed(config))
+    with pytest.raises(us.UndershootError, match="does not hold what a bundle holds"):
+        load(bundle)
+
+
+def test_whole_number_networks_are_saved_and_loaded(tmp_path: Path) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    states = puzzle.sample(2000, 1)
+    network = to_whole_numbers(some_network(puzzle), puzzle.encoding, states)
+    Bundle(puzzle, network).save(tmp_path / "b")
+    loaded = load(tmp_path / "b")
+    assert loaded(states).tobytes() == NeuralHeuristic(puzzle, network)(states).tobytes()
+    assert "whole numbers, exact on every device" in (tmp_path / "b" / "README.md").read_text()

@@ -1,13 +1,24 @@
-"""A learned heuristic on disk: a folder with config.json, model.safetensors and README.md, as model hubs have it.
+"""A learned heuristic on disk, a folder as model hubs have it.
 
-config.json names the puzzle, the architecture and the recipe, with a checksum of every other file and of itself.
+    config.json          the puzzle, the architecture, the recipe; checksums of model, card and puzzle
+    model.safetensors    the weights
+    README.md            a model card
+    puzzle.toml          the puzzle, if it comes from a file
+    calibration.json     the margin and what is known then; exceptions.safetensors holds the states that are looked up
+    certificate.json     that every state was checked
+
+config.json, calibration.json and certificate.json each hold a checksum of themselves, the latter two also of the weights (and
+the calibration) that they are for.
 """
 
+import dataclasses
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,51 +27,281 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as tensor_bytes
 
+from undershoot.arrays import AnyArray
 from undershoot.errors import UndershootError
-from undershoot.guarantees import Heuristic
+from undershoot.guarantees import Guarantee, Heuristic, Rounding, Standing, Subject
+from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
 from undershoot.heuristics.catalogue import HEURISTICS
 from undershoot.heuristics.catalogue import heuristic as named
 from undershoot.heuristics.combined import Largest
 from undershoot.heuristics.neural import Network, NeuralHeuristic
+from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.puzzles import catalogue, puzzle_file
 from undershoot.puzzles.puzzle import Puzzle
 
 FORMAT = "undershoot bundle 1"
 CONFIG, MODEL, CARD, DEFINITION = "config.json", "model.safetensors", "README.md", "puzzle.toml"
+CALIBRATION, EXCEPTIONS, CERTIFICATE = "calibration.json", "exceptions.safetensors", "certificate.json"
+FLOAT, WHOLE = "float32, fixed order of additions, 1", "whole numbers, exact on every device, 1"
+"""How networks are evaluated; the number at the end grows when values may change."""
 
 
-def save_bundle(
-    folder: Path, puzzle: Puzzle, network: Network, recipe: dict[str, Any], figures: dict[str, Any], command: str
-) -> None:
-    """Write a bundle, all of it or nothing; one that is there already is replaced.
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """Everything that stands in the folder."""
 
-    figures: what was measured, for the model card; command: what makes it again.
-    """
-    tensors = {}
-    for number, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
-        tensors[f"layers.{number}.weight"], tensors[f"layers.{number}.bias"] = weight, bias
-    contents = {MODEL: tensor_bytes(tensors)}
-    if puzzle.definition:
-        contents[DEFINITION] = puzzle.definition.encode()
-    config = {
-        "format": FORMAT,
-        "puzzle": puzzle.name,
-        "fingerprint": puzzle.table.fingerprint,
-        "architecture": "multilayer perceptron, ReLU, weights [in, out]",
-        "widths": [*network.widths, 1],
-        "recipe": recipe,
-        "figures": figures,
-        "command": command,
-    }
-    contents[CARD] = _card(config).encode()
-    config["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())}
-    contents[CONFIG] = (json.dumps({**config, "digest": _digest(config)}, indent=2) + "\n").encode()
-    if folder.exists() and not (folder / CONFIG).exists():
-        raise UndershootError(f"{folder} holds something else than a bundle; choose another place")
+    puzzle: Puzzle
+    network: Network | WholeNetwork
+    recipe: dict[str, Any] = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)
+    """What was measured, for the model card."""
+    command: str = ""
+    """What makes it again."""
+    calibration: Calibration | None = None
+    certificate: dict[str, Any] | None = None
+    name: str = "network"
+
+    @property
+    def raw(self) -> NeuralHeuristic:
+        """The network alone."""
+        return NeuralHeuristic(self.puzzle, self.network, name=self.name)
+
+    @property
+    def heuristic(self) -> NeuralHeuristic | CalibratedHeuristic:
+        """The network as it is calibrated, with the guarantee of its certificate if there is one."""
+        if self.calibration is None:
+            return self.raw
+        calibration = self.calibration
+        if self.certificate is not None:
+            guarantee = Guarantee(Standing.PROVEN, within=self.certificate["radius"])
+            calibration = dataclasses.replace(calibration, guarantee=guarantee)
+        return CalibratedHeuristic(self.raw, calibration)
+
+    @property
+    def arithmetic(self) -> str:
+        """How the network is evaluated."""
+        return WHOLE if isinstance(self.network, WholeNetwork) else FLOAT
+
+    @property
+    def weights_digest(self) -> str:
+        """Of model.safetensors."""
+        return hashlib.sha256(self._model()).hexdigest()
+
+    @property
+    def calibration_digest(self) -> str | None:
+        """Of calibration.json, which covers the exceptions."""
+        return None if self.calibration is None else json.loads(self._calibration_files()[CALIBRATION])["digest"]
+
+    def _model(self) -> bytes:
+        tensors: dict[str, AnyArray] = {}
+        for number, (weight, bias) in enumerate(zip(self.network.weights, self.network.biases, strict=True)):
+            tensors[f"layers.{number}.weight"], tensors[f"layers.{number}.bias"] = np.asarray(weight), np.asarray(bias)
+            if isinstance(self.network, WholeNetwork):
+                tensors[f"layers.{number}.scale"] = self.network.scales[number]
+        return tensor_bytes(tensors)
+
+    def _calibration_files(self) -> dict[str, bytes]:
+        calibration = self.calibration
+        if calibration is None:
+            return {}
+        files = {}
+        fields = {f.name: getattr(calibration, f.name) for f in dataclasses.fields(calibration)}
+        keys, costs = fields.pop("exceptions"), fields.pop("exception_costs")
+        # JSON knows no infinity; null stands for "answer h0".
+        fields["group_margins"] = [margin if math.isfinite(margin) else None for margin in calibration.group_margins]
+        fields["guarantee"] = dataclasses.asdict(calibration.guarantee)
+        fields |= {"weights": self.weights_digest, "sentence": str(calibration.guarantee)}
+        if len(keys):
+            files[EXCEPTIONS] = tensor_bytes({"keys": keys, "costs": costs})
+            fields["exceptions"] = hashlib.sha256(files[EXCEPTIONS]).hexdigest()
+        files[CALIBRATION] = _signed(fields)
+        return files
+
+    def save(self, folder: Path) -> None:
+        """Write the folder; a bundle that is there already is replaced once the new one is complete."""
+        known = {CONFIG, MODEL, CARD, DEFINITION, CALIBRATION, EXCEPTIONS, CERTIFICATE}
+        if folder.exists() and not (folder.is_dir() and {path.name for path in folder.iterdir()} <= known):
+            raise UndershootError(f"{folder} holds something else than a bundle; choose another place")
+        model = self._model()
+        config = {
+            "format": FORMAT,
+            "puzzle": self.puzzle.name,
+            "fingerprint": self.puzzle.table.fingerprint,
+            "architecture": "multilayer perceptron, ReLU, weights [in, out]",
+            "arithmetic": self.arithmetic,
+            "widths": [*self.network.widths, 1],
+            "recipe": self.recipe,
+            "figures": self.figures,
+            "command": self.command,
+        }
+        covered = {MODEL: model, CARD: _card(self, config).encode()}
+        if self.puzzle.definition:
+            covered[DEFINITION] = self.puzzle.definition.encode()
+        config["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(covered.items())}
+        files = {**covered, **self._calibration_files(), CONFIG: _signed(config)}
+        if self.certificate is not None:
+            files[CERTIFICATE] = _signed(self.certificate)
+        _write_folder(folder, files)
+
+
+def read_bundle(path: str | Path) -> Bundle:
+    """A bundle, or that of a run folder; what is damaged, changed or foreign is refused by name."""
+    folder = bundle_folder(path)
+    try:
+        return _read_bundle(folder, str(path))
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        raise UndershootError(f"{folder} does not hold what a bundle holds: {error!r}") from error
+
+
+def _read_bundle(folder: Path, name: str) -> Bundle:
+    config = _read_signed(folder / CONFIG)
+    if config.get("format") != FORMAT:
+        raise UndershootError(f"{folder / CONFIG} is no bundle of this version of undershoot")
+    contents = {}
+    for part, stated in config["sha256"].items():
+        contents[part] = _read(folder / part)
+        if hashlib.sha256(contents[part]).hexdigest() != stated:
+            after = " after it was certified" if (folder / CERTIFICATE).exists() and part == MODEL else ""
+            raise UndershootError(f"{folder / part} was changed{after}: it does not match the checksum in {CONFIG}")
+    puzzle = puzzle_file.load(folder / DEFINITION) if DEFINITION in contents else catalogue.puzzle(config["puzzle"])
+    if puzzle.table.fingerprint != config["fingerprint"]:
+        raise UndershootError(f"{folder} was made for another {config['puzzle']} than this version of undershoot has")
+    bundle = Bundle(
+        puzzle,
+        _network(folder / MODEL, contents[MODEL], config["widths"], config["arithmetic"]),
+        config["recipe"],
+        config["figures"],
+        config["command"],
+        name=name,
+    )
+    bundle = dataclasses.replace(bundle, calibration=_read_calibration(folder, bundle))
+    return dataclasses.replace(bundle, certificate=_read_certificate(folder, bundle))
+
+
+def load(path: str | Path) -> NeuralHeuristic | CalibratedHeuristic:
+    """The heuristic in a bundle, or in the bundle of a run folder."""
+    return read_bundle(path).heuristic
+
+
+def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
+    """The heuristic of this name for a puzzle, or in the bundle at this path; joined by "+", the largest of several."""
+    parts = name.split("+")
+    if len(parts) > 1 and not Path(name).exists():
+        return Largest(tuple(heuristic(puzzle, part) for part in parts))
+    if name in HEURISTICS or not Path(name).exists():
+        return named(puzzle, name)
+    loaded = load(name)
+    if loaded.fingerprint != puzzle.table.fingerprint:
+        raise UndershootError(f"the bundle {name} is for {loaded.puzzle.name}, not for {puzzle.name}")
+    return loaded
+
+
+def bundle_folder(path: str | Path) -> Path:
+    """The folder of a bundle; for a run folder, the bundle in it."""
+    folder = Path(path)
+    if (folder / "bundle" / CONFIG).exists():
+        return folder / "bundle"
+    if not folder.is_dir():
+        raise UndershootError(f"there is no bundle at {folder}; train one: undershoot train PUZZLE --out {folder}")
+    if (folder / "recipe.toml").exists() and not (folder / CONFIG).exists():
+        raise UndershootError(f"the run in {folder} has not ended, so it has no bundle yet; go on with --resume")
+    return folder
+
+
+def _network(path: Path, data: bytes, widths: list[int], arithmetic: str) -> Network | WholeNetwork:
+    if arithmetic not in (FLOAT, WHOLE):
+        raise UndershootError(f"{path} is evaluated by arithmetic that this version of undershoot does not know: {arithmetic}")
+    network: Network | WholeNetwork
+    try:
+        tensors = read_tensors(data)
+        weights, biases = (tuple(tensors[f"layers.{k}.{n}"] for k in range(len(widths) - 1)) for n in ("weight", "bias"))
+        if arithmetic == WHOLE:
+            network = WholeNetwork(weights, biases, tuple(tensors[f"layers.{k}.scale"] for k in range(len(widths) - 1)))
+        else:
+            network = Network(weights, biases)
+    except (SafetensorError, KeyError) as error:
+        raise UndershootError(f"{path} does not hold the layers that {CONFIG} names: {error}") from error
+    kinds = {array.dtype for array in (*network.weights, *network.biases)}
+    if [*network.widths, 1] != widths or (arithmetic == FLOAT and kinds != {np.dtype(np.float32)}):
+        raise UndershootError(f"{path} holds layers of widths {network.widths}, {CONFIG} says {widths}")
+    return network
+
+
+def _read_calibration(folder: Path, bundle: Bundle) -> Calibration | None:
+    path = folder / CALIBRATION
+    if not path.exists():
+        return None
+    fields = _read_signed(path)
+    if fields.pop("weights") != bundle.weights_digest:
+        raise UndershootError(f"{path} was fitted to other weights than those in {MODEL}; calibrate again")
+    fields.pop("sentence")
+    stated = fields.pop("exceptions", None)
+    if stated is not None:
+        data = _read(folder / EXCEPTIONS)
+        if hashlib.sha256(data).hexdigest() != stated:
+            raise UndershootError(f"{folder / EXCEPTIONS} was changed: it does not match the checksum in {CALIBRATION}")
+        tensors = read_tensors(data)
+        fields["exceptions"], fields["exception_costs"] = tensors["keys"], tensors["costs"]
+    claim = fields.pop("guarantee")
+    return Calibration(
+        **{
+            **fields,
+            "group_margins": tuple(math.inf if margin is None else margin for margin in fields["group_margins"]),
+            "rounding": Rounding(fields["rounding"]),
+            "guarantee": Guarantee(**{**claim, "standing": Standing(claim["standing"]), "subject": Subject(claim["subject"])}),
+        }
+    )
+
+
+def _read_certificate(folder: Path, bundle: Bundle) -> dict[str, Any] | None:
+    path = folder / CERTIFICATE
+    if not path.exists():
+        return None
+    certificate = _read_signed(path)
+    if certificate.get("fingerprint") != bundle.puzzle.table.fingerprint:
+        raise UndershootError(f"{path} is the certificate of another puzzle ({certificate.get('puzzle')})")
+    if certificate["weights"] != bundle.weights_digest:
+        raise UndershootError(f"{path} was issued for other weights than those in {MODEL}; certify again")
+    if certificate["calibration"] != bundle.calibration_digest:
+        raise UndershootError(f"{path} was issued for another calibration than {CALIBRATION}; certify again")
+    return certificate
+
+
+def _read_signed(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(_read(path))
+    except ValueError as error:
+        raise UndershootError(f"{path} is damaged: {error}") from error
+    if not isinstance(document, dict) or "digest" not in document:
+        raise UndershootError(f"{path} is no file of this version of undershoot")
+    if document.pop("digest") != _digest(document):
+        raise UndershootError(f"{path} was changed: it does not match its own checksum")
+    return document
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise UndershootError(f"{path} is missing; the bundle is not complete") from error
+    except OSError as error:
+        raise UndershootError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _signed(document: dict[str, Any]) -> bytes:
+    plain = json.loads(json.dumps(document))
+    return (json.dumps({**plain, "digest": _digest(plain)}, indent=2) + "\n").encode()
+
+
+def _digest(document: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _write_folder(folder: Path, files: dict[str, bytes]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        for name, data in contents.items():
+        for name, data in files.items():
             with (fresh / name).open("wb") as file:
                 file.write(data)
                 file.flush()
@@ -78,92 +319,30 @@ def save_bundle(
         raise
 
 
-def load(path: str | Path) -> NeuralHeuristic:
-    """The heuristic in a bundle, or in the bundle of a run folder; a damaged or foreign one is refused by name."""
-    folder = Path(path)
-    if (folder / "bundle" / CONFIG).exists():
-        folder /= "bundle"
-    config = read_config(folder)
-    contents = {}
-    for name, stated in config["sha256"].items():
-        contents[name] = _read(folder / name)
-        if hashlib.sha256(contents[name]).hexdigest() != stated:
-            raise UndershootError(f"{folder / name} was changed: it does not match the checksum in {CONFIG}")
-    puzzle = puzzle_file.load(folder / DEFINITION) if DEFINITION in contents else catalogue.puzzle(config["puzzle"])
-    if puzzle.table.fingerprint != config["fingerprint"]:
-        raise UndershootError(f"{folder} was made for another {config['puzzle']} than this version of undershoot has")
-    try:
-        tensors = read_tensors(contents[MODEL])
-        layers = range(len(config["widths"]) - 1)
-        network = Network(
-            tuple(tensors[f"layers.{k}.weight"] for k in layers), tuple(tensors[f"layers.{k}.bias"] for k in layers)
-        )
-    except (SafetensorError, KeyError) as error:
-        raise UndershootError(f"{folder / MODEL} does not hold the layers that {CONFIG} names: {error}") from error
-    if [*network.widths, 1] != config["widths"] or any(w.dtype != np.float32 for w in network.weights):
-        raise UndershootError(f"{folder / MODEL} holds layers of widths {network.widths}, {CONFIG} says {config['widths']}")
-    return NeuralHeuristic(puzzle, network, name=str(path))
-
-
-def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
-    """The heuristic of this name for a puzzle, or in the bundle at this path; joined by "+", the largest of several."""
-    parts = name.split("+")
-    if len(parts) > 1:
-        return Largest(tuple(heuristic(puzzle, part) for part in parts))
-    if name in HEURISTICS or not Path(name).exists():
-        return named(puzzle, name)
-    loaded = load(name)
-    if loaded.fingerprint != puzzle.table.fingerprint:
-        raise UndershootError(f"the bundle {name} is for {loaded.puzzle.name}, not for {puzzle.name}")
-    return loaded
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """config.json, checked."""
-    if not folder.is_dir():
-        raise UndershootError(f"there is no bundle at {folder}; train one: undershoot train PUZZLE --out {folder}")
-    path = folder / CONFIG
-    try:
-        config: dict[str, Any] = json.loads(_read(path))
-    except ValueError as error:
-        raise UndershootError(f"{path} is damaged: {error}") from error
-    if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise UndershootError(f"{path} is no bundle of this version of undershoot")
-    if config.pop("digest", None) != _digest(config):
-        raise UndershootError(f"{path} was changed: it does not match its own checksum")
-    return config
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise UndershootError(f"{path} is missing; the bundle is not complete") from error
-    except OSError as error:
-        raise UndershootError(f"cannot read {path}: {error.strerror}") from error
-
-
-def _digest(config: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
-
-
-def _card(config: dict[str, Any]) -> str:
+def _card(bundle: Bundle, config: dict[str, Any]) -> str:
     rows = "".join(f"| {name.replace('_', ' ')} | {_figure(value)} |\n" for name, value in config["figures"].items())
+    given = f"THIS_FOLDER/{DEFINITION}" if bundle.puzzle.definition else config["puzzle"]
+    certificate = bundle.certificate
+    if bundle.calibration is None:
+        known = "max(h0, network), 0 for goals. Nothing is known about overestimates."
+    else:
+        known = f"Calibrated by `{bundle.calibration.method}`: it {bundle.heuristic.guarantee}."
+    if certificate is not None:
+        known += f" {certificate['checked']:,} states and {certificate['edges']:,} moves were checked."
     return f"""# {config["puzzle"]}: a learned heuristic
 
-max(h0, network), 0 for goals; {config["architecture"]}, widths {" - ".join(map(str, config["widths"]))}.
-Nothing is proven about it: values may be above the true cost.
+{known}
 
-Made by
+{config["architecture"]}, {config["arithmetic"]}; widths {" - ".join(map(str, config["widths"]))}. Made by
 
 ```
 {config["command"]}
 ```
 
-| measured | |
+| measured on the network | |
 |---|---|
 {rows}
-Use it: `undershoot solve {config["puzzle"]} --heuristic THIS_FOLDER`, or `us.load("THIS_FOLDER")` in Python.
+Use it: `undershoot solve {given} --heuristic THIS_FOLDER`, or `us.load("THIS_FOLDER")` in Python.
 """
 
 

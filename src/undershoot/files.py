@@ -27,6 +27,10 @@ def written_atomically(path: Path) -> Iterator[BinaryIO]:
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
+            if sys.platform != "win32":
+                mask = os.umask(0)
+                os.umask(mask)
+                os.fchmod(file.fileno(), 0o666 & ~mask)  # temporary files are private, what they become is not
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -53,6 +53,15 @@ class Standing(StrEnum):
     NONE = "none"
 
 
+class Subject(StrEnum):
+    """What a SAMPLED rate counts."""
+
+    STATES = "states"
+    """States on which the heuristic overestimates."""
+    SOLUTIONS = "solutions"
+    """Instances on which A* with the heuristic may miss the optimum."""
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """What is known about a heuristic staying at or below the true cost. Prints as one true sentence."""
@@ -61,28 +70,45 @@ class Guarantee:
     within: int | None = None
     """PROVEN: only for states at most this far from the goal; None for all."""
     population: str = ""
-    """SAMPLED: what the states were drawn from."""
+    """SAMPLED: what the states or instances were drawn from."""
     violation_rate: float = 0.0
-    """SAMPLED: the share of overestimates in the population is at most this."""
-    confidence: float = 0.0
-    """SAMPLED: with at least this probability over the draws."""
+    """SAMPLED: the share of violations in the population is at most this."""
+    confidence: float | None = None
+    """SAMPLED: with at least this probability over the draws of labels; None: on average over them."""
     labels: int = 0
     """SAMPLED: from so many labels."""
+    subject: Subject = Subject.STATES
+    groups: int = 0
+    """SAMPLED: the rate holds in each of so many groups; 0 for the population as a whole."""
 
     @property
     def is_proven(self) -> bool:
         """On every state."""
         return self.standing is Standing.PROVEN and self.within is None
 
+    @property
+    def solution_probability(self) -> float | None:
+        """Of A* finding an optimum, over labels and instances drawn alike; None if nothing is known."""
+        if self.standing is not Standing.SAMPLED or self.subject is not Subject.SOLUTIONS:
+            return None
+        return max(0.0, 1 - self._average_rate)
+
+    @property
+    def _average_rate(self) -> float:
+        """A rate that fails to hold with some probability is, on average over the draws, exceeded by no more than that."""
+        return min(1.0, self.violation_rate + (0.0 if self.confidence is None else 1 - self.confidence))
+
     def __str__(self) -> str:
         if self.standing is Standing.NONE:
             return "nothing is known about overestimates"
         if self.standing is Standing.PROVEN:
             return "never overestimates" if self.within is None else f"never overestimates within {self.within} of the goal"
-        return (
-            f"overestimates at most {self.violation_rate:.3g} of {self.population}, "
-            f"with confidence {self.confidence:.4g} from {self.labels:,} labels"
-        )
+        how = "on average over draws of" if self.confidence is None else f"with confidence {self.confidence:.4g} from"
+        if self.subject is Subject.SOLUTIONS:
+            share = f"lets A* find an optimum on at least {1 - self.violation_rate:.4g} of {self.population}"
+            return f"{share}, {how} {self.labels:,} instances"
+        where = f"{self.population}" + (f" in each of {self.groups} groups" if self.groups else "")
+        return f"overestimates on at most {self.violation_rate:.4g} of {where}, {how} {self.labels:,} labels"
 
     def joined(self, other: "Guarantee") -> "Guarantee":
         """What is known of the larger of two heuristics."""
@@ -93,12 +119,16 @@ class Guarantee:
             return other
         if other.is_proven:
             return self
-        if self.standing is other.standing is Standing.SAMPLED and self.population == other.population:
+        alike = (self.population, self.subject) == (other.population, other.subject)
+        # Two paths on which each never overestimates need not be the same one, so rates of solutions do not add.
+        if self.standing is other.standing is Standing.SAMPLED and alike and self.subject is Subject.STATES:
+            average = self.confidence is None or other.confidence is None
+            rates = (self._average_rate, other._average_rate) if average else (self.violation_rate, other.violation_rate)
             return Guarantee(
                 Standing.SAMPLED,
                 population=self.population,
-                violation_rate=min(1.0, self.violation_rate + other.violation_rate),
-                confidence=max(0.0, self.confidence + other.confidence - 1),
+                violation_rate=min(1.0, sum(rates)),
+                confidence=None if average else max(0.0, (self.confidence or 0) + (other.confidence or 0) - 1),
                 labels=min(self.labels, other.labels),
             )
         return NO_GUARANTEE

@@ -132,7 +132,7 @@ def test_guarantees_join_as_they_should() -> None:
     assert one.joined(other) == NO_GUARANTEE == one.joined(ball)
     assert str(PROVEN) == "never overestimates"
     assert str(ball) == "never overestimates within 6 of the goal"
-    assert str(one) == "overestimates at most 0.01 of uniform states, with confidence 0.99 from 1,000 labels"
+    assert str(one) == "overestimates on at most 0.01 of uniform states, with confidence 0.99 from 1,000 labels"
     assert str(NO_GUARANTEE) == "nothing is known about overestimates"
 
 

@@ -1,6 +1,7 @@
 """Runs on disk: killed, resumed, damaged, refused."""
 
 import errno
+import importlib
 import json
 import os
 import random
@@ -16,13 +17,14 @@ from typing import Any
 import pytest
 
 import undershoot as us
-from undershoot.bundles import load
+from undershoot.bundles import read_bundle
 from undershoot.training import checkpoints
 from undershoot.training.loop import train
 from undershoot.training.recipe import Curriculum, Recipe, read_recipe, recipe_from
 from undershoot.training.recipes import recipe
 from undershoot.training.runs import Run, read_metrics
 
+TILES = us.puzzle("tiles-2x3")
 SMALL = ["--set=hidden=[32,16]", "--set=curriculum.interval=100", "--set=curriculum.max_depth=4", "--set=curriculum.states=10"]
 
 
@@ -95,32 +97,32 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
 def test_damaged_and_foreign_checkpoints_are_named_and_the_one_before_is_used(tmp_path: Path) -> None:
     puzzle = us.puzzle("tiles-2x3")
     whole = train(puzzle, small())
-    run = Run(tmp_path, small())
+    run = Run(tmp_path, TILES, small())
     train(puzzle, small(), run)
     first, second, last = sorted(run.checkpoints.iterdir())
     assert [path.name for path in (first, second, last)] == [f"step-{s:09}.safetensors" for s in (400, 500, 600)]
     last.write_bytes(last.read_bytes()[:-10])
     second.write_bytes(second.read_bytes().replace(b"undershoot checkpoint 1", b"undershoot checkpoint 9"))
     with pytest.warns(UserWarning, match="using the one before it") as caught:
-        again = train(puzzle, small(), Run(tmp_path, small(), resume=True))
+        again = train(puzzle, small(), Run(tmp_path, TILES, small(), resume=True))
     messages = [str(warning.message) for warning in caught]
     assert any(str(last) in message and "damaged" in message for message in messages)
     assert any(str(second) in message and "no checkpoint of undershoot" in message for message in messages)
     for a, b in zip(whole.network.weights, again.network.weights, strict=True):
         assert a.tobytes() == b.tobytes()
-    for path in list(run.checkpoints.iterdir())[1:]:
+    for path in list(run.checkpoints.glob("*.safetensors"))[1:]:
         path.unlink()
-    (only,) = run.checkpoints.iterdir()
+    (only,) = run.checkpoints.glob("*.safetensors")
     flipped = bytearray(only.read_bytes())
     flipped[-1] ^= 1
     only.write_bytes(bytes(flipped))
     with pytest.warns(UserWarning, match="do not match its checksum"):
-        train(puzzle, small(), Run(tmp_path, small(), resume=True))
+        train(puzzle, small(), Run(tmp_path, TILES, small(), resume=True))
 
 
 def test_a_full_disk_is_reported_and_the_last_checkpoint_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     puzzle = us.puzzle("tiles-2x3")
-    run = Run(tmp_path, small())
+    run = Run(tmp_path, TILES, small())
     real = vars(checkpoints)["save"]
 
     def full(tensors: Any, metadata: Any) -> bytes:
@@ -134,30 +136,30 @@ def test_a_full_disk_is_reported_and_the_last_checkpoint_survives(tmp_path: Path
     monkeypatch.undo()
     assert newest(tmp_path) == "step-000000200.safetensors"
     assert not list(run.checkpoints.glob(".*"))
-    resumed = train(puzzle, small(), Run(tmp_path, small(), resume=True))
+    resumed = train(puzzle, small(), Run(tmp_path, TILES, small(), resume=True))
     assert resumed.network.weights[0].tobytes() == train(puzzle, small()).network.weights[0].tobytes()
 
 
 def test_a_longer_run_goes_on_from_a_shorter_one(tmp_path: Path) -> None:
     puzzle = us.puzzle("tiles-2x3")
-    train(puzzle, small(330), Run(tmp_path, small(330)))
-    longer = train(puzzle, small(600), Run(tmp_path, small(600), resume=True))
+    train(puzzle, small(330), Run(tmp_path, TILES, small(330)))
+    longer = train(puzzle, small(600), Run(tmp_path, TILES, small(600), resume=True))
     assert longer.network.weights[1].tobytes() == train(puzzle, small(600)).network.weights[1].tobytes()
 
 
 def test_folders_of_other_runs_are_refused(tmp_path: Path) -> None:
-    Run(tmp_path / "run", small())
+    Run(tmp_path / "run", TILES, small())
     with pytest.raises(us.UndershootError, match="holds this run already; go on with --resume"):
-        Run(tmp_path / "run", small())
+        Run(tmp_path / "run", TILES, small())
     with pytest.raises(us.UndershootError, match=r"holds another run \(batch: 128\)"):
-        Run(tmp_path / "run", replace(small(), batch=64), resume=True)
+        Run(tmp_path / "run", TILES, replace(small(), batch=64), resume=True)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("mine")
     with pytest.raises(us.UndershootError, match="holds other files and no run"):
-        Run(tmp_path / "notes", small())
+        Run(tmp_path / "notes", TILES, small())
     (tmp_path / "file").write_text("")
     with pytest.raises(us.UndershootError, match="is a file"):
-        Run(tmp_path / "file", small())
+        Run(tmp_path / "file", TILES, small())
 
 
 def test_train_prints_its_figures_for_programs_and_the_bundle_solves(tmp_path: Path) -> None:
@@ -175,7 +177,7 @@ def test_train_prints_its_figures_for_programs_and_the_bundle_solves(tmp_path: P
         )
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["puzzle"] == "tiles-2x3"
-    assert load(out).network.widths == (us.puzzle("tiles-2x3").encoding.width, 32, 16)
+    assert read_bundle(out).network.widths == (us.puzzle("tiles-2x3").encoding.width, 32, 16)
 
 
 def test_train_shows_people_how_h_compares_with_the_true_cost(tmp_path: Path) -> None:
@@ -196,6 +198,8 @@ def test_train_shows_people_how_h_compares_with_the_true_cost(tmp_path: Path) ->
         (["--device=tpu"], "it must be cpu or cuda"),
         (["--set=tf32=true"], "only CUDA has it"),
         (["--set=curriculum.first_depth=9"], "curriculum.max_depth is 4; allowed are 9 to 1000"),
+        (["--set=curriculum.budgets=[[1,2,3]]"], "budgets is [1, 2, 3]; it must be a list or table"),
+        (["--set=learning_rate=" + "9" * 400], "it must be a number"),
         (["--recipe=missing.toml"], "cannot read the recipe missing.toml"),
     ],
 )
@@ -238,3 +242,68 @@ def test_training_that_goes_astray_says_so() -> None:
     puzzle = us.puzzle("tiles-2x3")
     with pytest.raises(us.UndershootError, match="lower learning_rate"):
         train(puzzle, replace(small(2000), learning_rate=10.0, weight_decay=0.0, overestimate_penalty=1e6, hidden=(64,) * 16))
+
+
+def test_a_refused_recipe_leaves_the_folder_free(tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path / "run"), "--steps=100"]
+    undershoot(*out, "--set=puzzle=cube-2x2", code=2)
+    assert not (tmp_path / "run").exists()
+    undershoot(*out)
+
+
+def test_a_changed_puzzle_file_does_not_go_on_with_the_old_weights(tmp_path: Path) -> None:
+    source = Path(__file__).parent.parent.parent / "examples" / "discs.toml"
+    puzzle_path = tmp_path / "discs.toml"
+    puzzle_path.write_text(source.read_text())
+    arguments = [sys.executable, "-m", "undershoot", "train", str(puzzle_path), *SMALL, "--out", str(tmp_path / "run")]
+    subprocess.run([*arguments, "--steps=100"], check=True, capture_output=True)
+    changed = source.read_text().replace("(1 2)", "(1 3)", 1)
+    assert changed != source.read_text()
+    puzzle_path.write_text(changed)
+    done = subprocess.run([*arguments, "--steps=200", "--resume"], check=False, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "belongs to another run (with another fingerprint)" in done.stderr
+
+
+def test_damaged_checkpoints_are_set_aside_and_do_not_push_out_new_ones(tmp_path: Path) -> None:
+    run = Run(tmp_path, TILES, small(600))
+    train(TILES, small(600), run)
+    for path in run.checkpoints.iterdir():
+        path.write_bytes(path.read_bytes()[:-10])
+    stopped = iter([False] * 5 + [True] * 100)
+    with pytest.warns(UserWarning, match="there is no other, so the run begins anew"):
+        train(TILES, small(600), Run(tmp_path, TILES, small(600), resume=True), should_stop=lambda: next(stopped))
+    assert newest(tmp_path) == "step-000000250.safetensors"
+    assert len(list(run.checkpoints.glob("*.damaged"))) == 3
+
+
+def test_a_comparison_that_fails_does_not_lose_the_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command_line = importlib.import_module("undershoot.cli.train")
+
+    def fail(*_: object) -> None:
+        raise us.UndershootError("no room")
+
+    monkeypatch.setattr(command_line, "_against_the_oracle", fail)
+    run = Run(tmp_path / "run", TILES, small(100))
+    trained = train(TILES, small(100), run)
+    command_line._finish(TILES, small(100), run, trained, "x", True, "tiles-2x3")
+    assert read_bundle(tmp_path / "run").figures["steps"] == 100
+
+
+def test_only_one_process_trains_in_a_folder_and_never_backwards(tmp_path: Path) -> None:
+    run = Run(tmp_path, TILES, small(200))
+    code = f"import sys; sys.argv = {command('--steps=200', '--out', str(tmp_path), '--resume')[2:]!r}"
+    started = [sys.executable, "-c", code + "; from undershoot.cli import main; main()"]
+    with run.alone():
+        done = subprocess.run(started, capture_output=True, text=True, check=False)
+    assert (done.returncode, "another process trains in" in done.stderr) == (2, True)
+    train(TILES, small(200), run)
+    with pytest.raises(us.UndershootError, match="has made 200 steps already; 100 were asked for"):
+        Run(tmp_path, TILES, small(100), resume=True)
+
+
+def test_a_short_recipe_file_gets_the_usual_depth_of_its_puzzle(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('puzzle = "lights-out-3x3"\nbatch = 64\n[curriculum]\nstates = 10\n')
+    plan = recipe(us.puzzle("lights-out-3x3"), str(path))
+    assert (plan.batch, plan.curriculum.states, plan.curriculum.max_depth) == (64, 10, 9)

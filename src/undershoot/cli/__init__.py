@@ -8,6 +8,8 @@ from io import TextIOWrapper
 
 import typer
 
+from undershoot.cli.calibrate import calibrate
+from undershoot.cli.certify import certify, check
 from undershoot.cli.oracle import oracle
 from undershoot.cli.puzzles import puzzles
 from undershoot.cli.search import bench, solve
@@ -20,7 +22,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (puzzles, oracle, train, solve, bench):
+for command in (puzzles, oracle, train, calibrate, certify, check, solve, bench):
     app.command()(command)
 
 

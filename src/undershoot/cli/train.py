@@ -1,10 +1,12 @@
 """undershoot train"""
 
+import math
 import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
     from undershoot.heuristics.survey import Survey
     from undershoot.puzzles.puzzle import Puzzle
     from undershoot.training.checkpoints import Position
+    from undershoot.training.loop import Trained
     from undershoot.training.recipe import Recipe
+    from undershoot.training.runs import Run
 
 MOST_STATES = 10_000_000
 """Spaces up to here are compared with the oracle at the end."""
@@ -46,41 +50,59 @@ def train(
     folder = out or Path("runs") / chosen.name
     command = shlex.join(["undershoot", "train", puzzle, "--recipe", recipe, *(f"--set={change}" for change in changes)])
 
+    from undershoot.training.loop import check_recipe
     from undershoot.training.loop import train as run_training
     from undershoot.training.runs import Run
 
-    run = Run(folder, plan, resume)
-    with _display(chosen.name, plan, as_json) as show, _events(run.folder, tensorboard) as write, _ctrl_c() as stop:
-        trained = run_training(chosen, plan, run, lambda position: (show(position), write(position))[0], stop)
-    position = trained.position
+    check_recipe(chosen, plan)
+    with _events(folder, tensorboard) as write:
+        run = Run(folder, chosen, plan, resume)
+        with _display(chosen.name, plan, as_json) as show, _ctrl_c() as stop:
+
+            def report(position: "Position") -> None:
+                show(position)
+                write(position)
+
+            trained = run_training(chosen, plan, run, report, stop)
     if not trained.is_finished:
+        more = " --tensorboard" if tensorboard else ""
         print(
-            f"undershoot: stopped at step {position.step:,} of {plan.steps:,}; "
-            f"go on with: {command} --out {shlex.quote(str(folder))} --resume",
+            f"undershoot: stopped at step {trained.position.step:,} of {plan.steps:,}; "
+            f"go on with: {command} --out {shlex.quote(str(folder))} --resume{more}",
             file=sys.stderr,
         )
         raise typer.Exit(130)
-    _finish(chosen, plan, run, trained, command, as_json)
+    _finish(chosen, plan, run, trained, command, as_json, puzzle)
 
 
-def _finish(puzzle: "Puzzle", recipe: "Recipe", run: Any, trained: Any, command: str, as_json: bool) -> None:
-    """Measure, write the bundle and the figure, and say what came out."""
-    from undershoot.bundles import save_bundle
+def _finish(
+    puzzle: "Puzzle", recipe: "Recipe", run: "Run", trained: "Trained", command: str, as_json: bool, given: str
+) -> None:
+    """Write the bundle and the figure, compare with the true costs, and say what came out."""
+    from undershoot.bundles import Bundle
     from undershoot.experiments.figures import training_curve
-    from undershoot.heuristics.neural import NeuralHeuristic
     from undershoot.training.runs import read_metrics
 
-    position, heuristic = trained.position, NeuralHeuristic(puzzle, trained.network)
-    found = _against_the_oracle(puzzle, heuristic)
+    position = trained.position
     figures: dict[str, Any] = {
         "steps": position.step,
         "depth": position.depth,
         "solve_rate": position.solve_rate,
-        "loss": position.loss,
+        "solved_depth": position.solved_depth,
+        "loss": position.loss if math.isfinite(position.loss) else None,
         "seconds": round(position.seconds, 2),
         "evaluation_seconds": round(position.evaluation_seconds, 2),
         "steps_per_second": round(position.step / position.seconds, 1) if position.seconds else None,
     }
+    bundle = Bundle(puzzle, trained.network, recipe.to_dict(), figures, command)
+    bundle.save(run.bundle)
+    curve = run.folder / "training.png"
+    training_curve(f"{puzzle.name}, seed {recipe.seed}", read_metrics(run.folder), curve)
+    found = None
+    try:
+        found = _against_the_oracle(puzzle, bundle.raw)
+    except UndershootError as error:
+        print(f"undershoot: the heuristic is saved, but was not compared with the true costs: {error}", file=sys.stderr)
     if found is not None:
         figures |= {
             "states": found.states,
@@ -89,9 +111,7 @@ def _finish(puzzle: "Puzzle", recipe: "Recipe", run: Any, trained: Any, command:
             "supremum": found.supremum,
             "admissible_share": found.admissible_share,
         }
-    save_bundle(run.bundle, puzzle, trained.network, recipe.to_dict(), figures, command)
-    curve = run.folder / "training.png"
-    training_curve(f"{puzzle.name}, seed {recipe.seed}", read_metrics(run.folder), curve)
+        replace(bundle, figures=figures).save(run.bundle)
     if as_json:
         by_cost = None if found is None else [[c, int(n), m] for c, (n, m, _) in enumerate(found.by_cost.tolist()) if n]
         print_json(
@@ -108,14 +128,18 @@ def _finish(puzzle: "Puzzle", recipe: "Recipe", run: Any, trained: Any, command:
     console = stdout()
     if found is not None:
         _show_survey(console, puzzle, found)
-    rate = "" if position.solve_rate is None else f", {position.solve_rate:.0%} solved there"
+    rate = "" if position.solve_rate is None else f"; {position.solve_rate:.0%} solved at depth {position.solved_depth}"
     speed = position.step / max(position.seconds, 1e-9)
     console.print(
         f"{position.step:,} steps in {position.seconds:.1f} s ({speed:,.0f} per second), evaluations "
-        f"{position.evaluation_seconds:.1f} s; scramble depth {position.depth} of {recipe.curriculum.max_depth}{rate}"
+        f"{position.evaluation_seconds:.1f} s{rate}; scramble depth {position.depth} of {recipe.curriculum.max_depth}"
     )
-    console.print(plain(f"heuristic: {run.bundle}   training curve: {curve}"))
-    console.print(plain(f"use it: undershoot solve {puzzle.name} --heuristic {run.folder}"))
+    for label, text in (
+        ("heuristic", str(run.bundle)),
+        ("training curve", str(curve)),
+        ("use it", shlex.join(["undershoot", "solve", given, "--heuristic", str(run.folder)])),
+    ):
+        console.print(plain(f"{label}: {text}"), soft_wrap=True)
 
 
 def _against_the_oracle(puzzle: "Puzzle", heuristic: Any) -> "Survey | None":
@@ -161,10 +185,11 @@ def _display(name: str, recipe: "Recipe", quiet: bool) -> Iterator[Callable[["Po
         yield lambda position: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    text = "depth {task.fields[depth]}  loss {task.fields[loss]}  solved {task.fields[rate]}  {task.fields[speed]} steps/s"
-    columns = (TextColumn(f"training {name}"), BarColumn(), MofNCompleteColumn(), TextColumn(text), TimeRemainingColumn())
+    text = "depth {task.fields[depth]} loss {task.fields[loss]} solved {task.fields[rate]} {task.fields[speed]}/s"
+    done = TextColumn("{task.percentage:3.0f}%")
+    columns = (TextColumn(name), BarColumn(bar_width=8), done, TextColumn(text), TimeRemainingColumn(compact=True))
     shown = Progress(*columns, console=Console(stderr=True), transient=True)
     task = shown.add_task("", total=recipe.steps, depth="-", loss="-", rate="-", speed="-")
 
@@ -192,9 +217,11 @@ def _events(folder: Path, wanted: bool) -> Iterator[Callable[["Position"], None]
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise UndershootError("--tensorboard needs the package tensorboard: pip install 'undershoot[tensorboard]'") from error
-    writer: Any = SummaryWriter(folder / "events")
+    writer: Any = None  # the folder is made by the run
 
     def write(position: "Position") -> None:
+        nonlocal writer
+        writer = writer or SummaryWriter(folder / "events")
         writer.add_scalar("loss", position.loss, position.step)
         writer.add_scalar("depth", position.depth, position.step)
         if position.solve_rate is not None:
@@ -203,7 +230,8 @@ def _events(folder: Path, wanted: bool) -> Iterator[Callable[["Position"], None]
     try:
         yield write
     finally:
-        writer.close()
+        if writer is not None:
+            writer.close()
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """Heuristics by formula, proven for every state."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +13,22 @@ from undershoot.kernels.compiler import compiled
 from undershoot.puzzles.base_heuristics import BaseHeuristic, zero_heuristic
 from undershoot.puzzles.catalogue import puzzle as built_in
 from undershoot.puzzles.lights_out import eliminate
+from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.puzzle import Puzzle
 
 NO_PAIRS = np.zeros((0, 0), dtype=np.int32)
+
+
+@contextmanager
+def refusing_malformed(table: MoveTable, states: States) -> Iterator[None]:
+    """For compiled code that raises ValueError on values out of range, which spares a second look at every state."""
+    if not isinstance(states, np.ndarray) or states.dtype != np.uint8 or states.ndim != 2 or states.shape[1] != table.cells:
+        table.check_states(states)
+    try:
+        yield
+    except ValueError:
+        table.check_states(states)
+        raise
 
 
 @compiled
@@ -21,6 +36,8 @@ def additive_value(cell_cost: I32, pair_cost: I32, divisor: Number, states: Stat
     """`BaseHeuristic` for one row; pair_cost is NO_PAIRS if there are none."""
     total = np.int64(0)
     for i in range(states.shape[1]):
+        if states[row, i] >= cell_cost.shape[1]:
+            raise ValueError("a value is out of range")
         total += cell_cost[i, states[row, i]]
         if i > 0 and pair_cost.shape[0] > 0:
             total += pair_cost[states[row, i - 1], states[row, i]]
@@ -40,25 +57,31 @@ class Additive:
     """A puzzle's own h0, or 0. Searches evaluate it inside their compiled loop."""
 
     name: str
-    fingerprint: str
+    table: MoveTable
     formula: BaseHeuristic
     guarantee: Guarantee = PROVEN
     rounding: Rounding = Rounding.INTEGER
 
+    @property
+    def fingerprint(self) -> str:
+        """Of the move table."""
+        return self.table.fingerprint
+
     def __call__(self, states: States) -> F32:
         """float32[B]."""
         pairs = self.formula.pair_cost
-        return _additive_values(self.formula.cell_cost, NO_PAIRS if pairs is None else pairs, self.formula.divisor, states)
+        with refusing_malformed(self.table, states):
+            return _additive_values(self.formula.cell_cost, NO_PAIRS if pairs is None else pairs, self.formula.divisor, states)
 
 
 def base(puzzle: Puzzle) -> Additive:
     """The puzzle's h0: lit cells over five, Manhattan distance, gaps, or 0."""
-    return Additive("base", puzzle.table.fingerprint, puzzle.base_heuristic)
+    return Additive("base", puzzle.table, puzzle.base_heuristic)
 
 
 def zero(puzzle: Puzzle) -> Additive:
     """Knows nothing; A* becomes uniform-cost search."""
-    return Additive("zero", puzzle.table.fingerprint, zero_heuristic(puzzle.table.cells, puzzle.table.values))
+    return Additive("zero", puzzle.table, zero_heuristic(puzzle.table.cells, puzzle.table.values))
 
 
 MAX_NULLITY = 16

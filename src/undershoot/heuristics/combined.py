@@ -80,10 +80,17 @@ class Rounded:
 
     def __call__(self, states: States) -> F32:
         """float32[B], whole."""
-        values = np.maximum(np.ceil(self.inner(states)), 0)
-        if self.rounding is Rounding.PARITY:
-            values = values + ((values.astype(np.int64) ^ self.puzzle.cost_parity(states)) & 1)
-        return values.astype(np.float32)
+        return round_up(self.puzzle, self.rounding, np.maximum(self.inner(states), 0), states)
+
+
+def round_up(puzzle: Puzzle, rounding: Rounding, values: F32, states: States) -> F32:
+    """float32[B]: values from 0 rounded up as the mode says. Safe where they do not overestimate, since costs are whole."""
+    if rounding is Rounding.NONE:
+        return values
+    whole = np.ceil(values)
+    if rounding is Rounding.PARITY:
+        whole = whole + ((whole.astype(np.int64) ^ puzzle.cost_parity(states)) & 1)
+    return whole.astype(np.float32)
 
 
 def rounded(heuristic: Heuristic, puzzle: Puzzle, rounding: Rounding) -> Heuristic:

@@ -1,4 +1,4 @@
-"""A network as a heuristic: on the CPU by numpy and numba alone, on CUDA with torch."""
+"""A network as a heuristic, on the CPU by numpy and numba alone."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +10,8 @@ import numpy as np
 from undershoot.arrays import F32, I32, Number, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
-from undershoot.heuristics.analytic import NO_PAIRS, additive_value
+from undershoot.heuristics.analytic import NO_PAIRS, additive_value, refusing_malformed
+from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.networks import Perceptron, outputs, perceptron
 from undershoot.puzzles.puzzle import Puzzle
@@ -26,6 +27,8 @@ class Network:
     """float32[out] each."""
 
     def __post_init__(self) -> None:
+        if any(w.ndim != 2 for w in self.weights):
+            raise UndershootError("the weights of a layer are a matrix [in, out]; others came")
         widths = [w.shape[1] for w in self.weights]
         fits = len(self.weights) == len(self.biases) >= 2 and widths[-1] == 1
         fits = fits and all(b.shape == (width,) for b, width in zip(self.biases, widths, strict=True))
@@ -49,7 +52,7 @@ class NeuralHeuristic:
     """
 
     puzzle: Puzzle
-    network: Network
+    network: Network | WholeNetwork
     name: str = "network"
     guarantee: Guarantee = NO_GUARANTEE
     rounding: Rounding = Rounding.NONE
@@ -66,19 +69,27 @@ class NeuralHeuristic:
         """Of its puzzle."""
         return self.puzzle.table.fingerprint
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether every device gives the same values."""
+        return isinstance(self.network, WholeNetwork)
+
     @cached_property
     def _compiled(self) -> Perceptron:
-        return perceptron(self.puzzle.encoding.features, list(self.network.weights), list(self.network.biases))
+        scales = self.network.scales if isinstance(self.network, WholeNetwork) else ()
+        return perceptron(self.puzzle.encoding.features, self.network.weights, self.network.biases, scales)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""
-        formula = self.puzzle.base_heuristic
+        formula, table = self.puzzle.base_heuristic, self.puzzle.table
         pairs = NO_PAIRS if formula.pair_cost is None else formula.pair_cost
-        return _values(self._compiled, formula.cell_cost, pairs, formula.divisor, self.puzzle.table.goals, states)
+        with refusing_malformed(table, states):
+            return _values(self._compiled, formula.cell_cost, pairs, formula.divisor, table.goals, states)
 
     def raw(self, states: States) -> F32:
         """float32[B]: what the network says, without h0, also for goals."""
-        return outputs(self._compiled, states)
+        with refusing_malformed(self.puzzle.table, states):
+            return outputs(self._compiled, states)
 
 
 @compiled

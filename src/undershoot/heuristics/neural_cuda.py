@@ -10,6 +10,8 @@ from torch.nn import functional
 
 from undershoot.arrays import F32, States
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
+from undershoot.heuristics.whole_numbers import WholeNetwork
+from undershoot.kernels.networks import HIGHEST_ACTIVATION
 from undershoot.kernels.tensors import TensorMoves
 from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.encoding import Encoding
@@ -73,19 +75,37 @@ def later_layers(x: Tensor, parts: Sequence[Tensor]) -> Tensor:
     return x[:, 0]
 
 
+def whole_layers(x: Tensor, parts: Sequence[Tensor], scales: Sequence[Tensor]) -> Tensor:
+    """float32[B]: as `later_layers`, for whole numbers; scales: [out] of every layer, the first included.
+
+    Exact whatever the order of the sums. Even TF32 would be: factors have at most 8 bits.
+    """
+    for weight, bias, scale in zip(parts[0::2], parts[1::2], scales[:-1], strict=True):
+        x = torch.addmm(bias, (x * scale).round().clamp(0, HIGHEST_ACTIVATION), weight)
+    return x[:, 0] * scales[-1]
+
+
+def whole_tensors(network: WholeNetwork, device: torch.device | str) -> tuple[list[Tensor], list[Tensor]]:
+    """The parts (weight, bias, and so on) and the scales, whole numbers held in float32."""
+    layers = zip(network.weights, network.biases, strict=True)
+    parts = [torch.tensor(array, device=device, dtype=torch.float32) for layer in layers for array in layer]
+    return parts, [torch.tensor(scale, device=device) for scale in network.scales]
+
+
 class CudaHeuristic:
     """max(h0, network), 0 for goals, as `NeuralHeuristic`, evaluated on the device that holds the weights.
 
     It reads the weights where they are: while they are trained, it is always that of the present network. One evaluation of
-    BLOCK states is recorded as a graph and replayed.
+    BLOCK states is recorded as a graph and replayed. With scales (see `whole_tensors`) the network is one of whole numbers,
+    and its values are those of the CPU, bit for bit.
     """
 
     name: str = "network on cuda"
     guarantee: Guarantee = NO_GUARANTEE
     rounding: Rounding = Rounding.NONE
 
-    def __init__(self, puzzle: Puzzle, parts: Sequence[Tensor]) -> None:
-        self.puzzle, self.parts = puzzle, [part.detach() for part in parts]
+    def __init__(self, puzzle: Puzzle, parts: Sequence[Tensor], scales: Sequence[Tensor] = ()) -> None:
+        self.puzzle, self.parts, self.scales = puzzle, [part.detach() for part in parts], scales
         device = self.parts[0].device
         self.encoding = TensorEncoding(puzzle.encoding, device)
         self.base = TensorBase(puzzle.base_heuristic, device)
@@ -112,7 +132,9 @@ class CudaHeuristic:
         return self.puzzle.table.fingerprint
 
     def _values(self, states: Tensor) -> Tensor:
-        values = later_layers(self.encoding.first_layer(states, self.parts[0], self.parts[1]), self.parts[2:])
+        first = self.encoding.first_layer(states, self.parts[0], self.parts[1])
+        later = self.parts[2:]
+        values = whole_layers(first, later, self.scales) if self.scales else later_layers(first, later)
         values = values.clamp_min(0) if self.base.is_zero else torch.maximum(values, self.base(states))
         return values.masked_fill(self.moves.is_goal(states), 0.0)
 

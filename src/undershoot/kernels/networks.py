@@ -4,20 +4,23 @@ Sums run in one fixed order without fused or reordered operations, so a state ha
 batch, on any thread and on any machine with IEEE arithmetic.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, I64, Number, States
+from undershoot.arrays import F32, I8, I32, I64, Number, States
 from undershoot.kernels.compiler import compiled
 
 LANES = 16
 """Widths of hidden layers are padded to multiples of this with units that are always 0."""
 BLOCK = 32
+HIGHEST_ACTIVATION = 255
+"""Of a network of whole numbers. Its activations fit in 8 bits."""
 
 
 class Perceptron(NamedTuple):
-    """ReLU between layers, one number at the end."""
+    """ReLU between layers, one number at the end; or a network of whole numbers, see `WholeNetwork`."""
 
     features: I32
     """int32[n, m, K]: the inputs that each value on each cell switches on; -1 for none. See `Encoding`."""
@@ -25,10 +28,14 @@ class Perceptron(NamedTuple):
     """Weights [in, out], row by row, and then the bias, layer after layer."""
     sizes: I64
     """int64[L + 1], widths from the input to the output, hidden ones padded."""
+    scales: F32
+    """Of every neuron of a network of whole numbers, layer after layer, padded likewise; otherwise empty."""
 
 
-def perceptron(features: I32, weights: list[F32], biases: list[F32]) -> Perceptron:
-    """weights[l]: float32[in, out]; biases[l]: float32[out]; the last layer has one output."""
+def perceptron(
+    features: I32, weights: Sequence[F32 | I8], biases: Sequence[F32 | I32], scales: Sequence[F32] = ()
+) -> Perceptron:
+    """weights[l]: [in, out]; biases[l], scales[l]: [out]; the last layer has one output. Without scales, of float32."""
     sizes = [weights[0].shape[0]] + [-(-w.shape[1] // LANES) * LANES for w in weights[:-1]] + [1]
     parts = []
     for weight, bias, rows, columns in zip(weights, biases, sizes[:-1], sizes[1:], strict=True):
@@ -36,30 +43,35 @@ def perceptron(features: I32, weights: list[F32], biases: list[F32]) -> Perceptr
         padded[: weight.shape[0], : weight.shape[1]] = weight
         padded[rows, : len(bias)] = bias
         parts.append(padded.ravel())
-    return Perceptron(np.ascontiguousarray(features), np.concatenate(parts), np.array(sizes, dtype=np.int64))
+    flat_scales = np.zeros(sum(sizes[1:]) if scales else 0, dtype=np.float32)
+    for at, scale in zip(np.cumsum([0, *sizes[1:-1]]), scales, strict=False):
+        flat_scales[at : at + len(scale)] = scale
+    return Perceptron(np.ascontiguousarray(features), np.concatenate(parts), np.array(sizes, dtype=np.int64), flat_scales)
 
 
 @compiled
 def outputs(network: Perceptron, states: States) -> F32:
     """float32[B]."""
-    flat, sizes = network.flat, network.sizes
+    flat, sizes, scales = network.flat, network.sizes, network.scales
     count, layers = states.shape[0], sizes.shape[0] - 1
     result = np.empty(count, dtype=np.float32)
     widest = sizes[1:].max()
     a, b = np.zeros((BLOCK, widest), dtype=np.float32), np.zeros((BLOCK, widest), dtype=np.float32)
     for start in range(0, count, BLOCK):
         rows = min(BLOCK, count - start)
-        _first(network.features, _weights(flat, 0, sizes[0], sizes[1]), states, start, rows, a)
-        at = (sizes[0] + 1) * sizes[1]
+        _first(network.features, _weights(flat, 0, sizes[0], sizes[1]), scales[: sizes[1]], states, start, rows, a)
+        at, neuron = (sizes[0] + 1) * sizes[1], sizes[1]
         for layer in range(1, layers - 1):
-            _dense(_weights(flat, at, sizes[layer], sizes[layer + 1]), a, rows, b)
+            width = sizes[layer + 1]
+            _dense(_weights(flat, at, sizes[layer], width), scales[neuron : neuron + width], a, rows, b)
             a, b = b, a
-            at += (sizes[layer] + 1) * sizes[layer + 1]
+            at += (sizes[layer] + 1) * width
+            neuron += width
         for r in range(rows):
             total = flat[at + sizes[layers - 1]]
             for k in range(sizes[layers - 1]):
                 total += a[r, k] * flat[at + k]
-            result[start + r] = total
+            result[start + r] = total * scales[neuron] if scales.size else total
     return result
 
 
@@ -70,7 +82,7 @@ def _weights(flat: F32, at: Number, inputs: Number, width: Number) -> F32:
 
 
 @compiled
-def _first(features: I32, weights: F32, states: States, start: Number, rows: Number, out: F32) -> None:
+def _first(features: I32, weights: F32, scales: F32, states: States, start: Number, rows: Number, out: F32) -> None:
     """Adds up the weight rows of the inputs that are on."""
     bias, width = weights.shape[0] - 1, weights.shape[1]
     for r in range(rows):
@@ -78,17 +90,18 @@ def _first(features: I32, weights: F32, states: States, start: Number, rows: Num
             out[r, j] = weights[bias, j]
         for i in range(states.shape[1]):
             value = states[start + r, i]
+            if value >= features.shape[1]:
+                raise ValueError("a value is out of range")
             for k in range(features.shape[2]):
                 feature = features[i, value, k]
                 if feature >= 0:
                     for j in range(width):
                         out[r, j] += weights[feature, j]
-        for j in range(width):
-            out[r, j] = max(out[r, j], np.float32(0))
+        _activate(scales, width, out, r)
 
 
 @compiled
-def _dense(weights: F32, a: F32, rows: Number, out: F32) -> None:
+def _dense(weights: F32, scales: F32, a: F32, rows: Number, out: F32) -> None:
     """Four rows and four inputs at a time, so that most operands stay in registers; rows beyond `rows` are not read later."""
     inputs, width = weights.shape[0] - 1, weights.shape[1]
     for r in range(0, rows, 4):
@@ -106,8 +119,21 @@ def _dense(weights: F32, a: F32, rows: Number, out: F32) -> None:
                 out[r + 2, j] = (((out[r + 2, j] + a20 * w0) + a21 * w1) + a22 * w2) + a23 * w3
                 out[r + 3, j] = (((out[r + 3, j] + a30 * w0) + a31 * w1) + a32 * w2) + a33 * w3
         for q in range(4):
-            for j in range(width):
-                out[r + q, j] = max(out[r + q, j], np.float32(0))
+            _activate(scales, width, out, r + q)
+
+
+@compiled
+def _activate(scales: F32, width: Number, out: F32, r: Number) -> None:
+    """From sums to activations: ReLU, or for whole numbers the nearest one in 0..255, halves to even."""
+    if scales.size == 0:
+        for j in range(width):
+            out[r, j] = max(out[r, j], np.float32(0))
+        return
+    # Between 2^23 and 2^24 the numbers of float32 are the whole ones: adding 2^23 rounds, and unlike rint is vectorised.
+    rounder = np.float32(2**23)
+    for j in range(width):
+        inside = min(max(out[r, j] * scales[j], np.float32(0)), np.float32(HIGHEST_ACTIVATION))
+        out[r, j] = (inside + rounder) - rounder
 
 
 @compiled

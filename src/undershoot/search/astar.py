@@ -10,7 +10,7 @@ from threading import Lock
 
 import numpy as np
 
-from undershoot.arrays import F32, I64, AnyArray, States
+from undershoot.arrays import F32, I64, U64, AnyArray, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, Heuristic, Optimality, OptimalityKind, Rounding, Standing
 from undershoot.heuristics.analytic import NO_PAIRS, Additive
@@ -72,6 +72,8 @@ class Batch:
     seconds: float
     peak_bytes: int
     """Of nodes, hash indices and open lists."""
+    expanded_states: States
+    """uint8[N, n] if they were asked for: one state of each search, each equally likely among those that it expanded."""
 
 
 def solve_batch(
@@ -82,8 +84,9 @@ def solve_batch(
     lock_step: int = LOCK_STEP,
     threads: int = 1,
     progress: Callable[[int], None] | None = None,
+    draw_expanded: int | None = None,
 ) -> Batch:
-    """`solve_many` with the time and memory that it took."""
+    """`solve_many` with the time and memory that it took. draw_expanded: a seed, to draw one expanded state a search."""
     puzzle.check_solvable(states)
     if heuristic.fingerprint != puzzle.table.fingerprint:
         raise UndershootError(f"the heuristic {heuristic.name} belongs to another puzzle than {puzzle.name}")
@@ -108,6 +111,9 @@ def solve_batch(
     together = AT_ONCE_IN_LOOP if isinstance(heuristic, Additive) else -(-lock_step // workers)
     at_once = max(1, min(together, -(-len(states) // workers), memory // workers // ROOM_TO_BEGIN))
     searches = [_Searches(puzzle, states, heuristic, options, at_once, memory // workers, queue) for _ in range(workers)]
+    drawn = states[:0] if draw_expanded is None else states.copy()
+    for one in searches:
+        one.drawn, one.random = drawn, np.random.default_rng(draw_expanded).integers(2**63, size=len(drawn), dtype=np.uint64)
     searches[0].compile()
     began = time.perf_counter()
     if workers == 1:
@@ -125,6 +131,7 @@ def solve_batch(
         [result for result in results if result is not None],
         time.perf_counter() - began,
         sum(one.peak_bytes for one in searches),
+        drawn,
     )
 
 
@@ -178,6 +185,9 @@ class _Searches:
         self.began = np.zeros(at_once)
         self.spent = np.zeros(at_once)
         """In the loop, where searches run one after another: the seconds of each slot's own turns."""
+        self.drawn: States = starts[:0]
+        """Where a state that each search expanded is written, if wanted."""
+        self.random: U64 = np.zeros(0, dtype=np.uint64)
         self.is_stopped = False
         self.peak_bytes = 0
         self.first = 0
@@ -305,11 +315,16 @@ class _Searches:
                 iter([number]),
                 buckets=False,
             )
+            again.drawn, again.random = self.drawn, self.random
             yield from ((number, replace(result, seconds=spent + result.seconds)) for _, result in again.run())
             self.peak_bytes = max(self.peak_bytes, used + again.peak_bytes)
         slots = np.array([slot for slot in slots if slot not in heap], dtype=np.int64)
         if not len(slots):
             return
+        if len(self.drawn):
+            found = np.empty((len(slots), self.starts.shape[1]), dtype=np.uint8)
+            lifecycle.write_expanded(self.workspace, slots, self.words, self.random[self.number[slots]], found)
+            self.drawn[self.number[slots]] = found
         guarantee = self.heuristic.guarantee
         numbers, bounds, actions, states = self._numbers(slots)
         ends = np.cumsum(numbers[:, 0])
@@ -387,6 +402,9 @@ def _optimality(status: Status, cost: int | None, lower_bound: int, guarantee: G
         return Optimality(OptimalityKind.UNKNOWN)
     if cost == lower_bound:
         return Optimality(OptimalityKind.PROVEN)
+    probability = guarantee.solution_probability
+    if probability is not None and status is Status.SOLVED and weight == 1:
+        return Optimality(OptimalityKind.CALIBRATED, probability=probability)
     # The weight bounds the cost only of a search that ran to its end.
     factors = [weight] if guarantee.is_proven and status is Status.SOLVED else []
     factors += [cost / lower_bound] if lower_bound > 0 else []

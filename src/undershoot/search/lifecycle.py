@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, I64, AnyArray, Number, States
+from undershoot.arrays import F32, I32, I64, U64, AnyArray, Number, States
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.plan import Plan
 from undershoot.search.layout import (
+    CLOSED,
     FIRST_ENTRIES,
     FIRST_NODES,
     FIRST_SLOTS,
@@ -222,6 +223,30 @@ def report(
             span = slots[SPAN]
             below += np.int64(ws.heads[slots[HEADS_AT] + f + (span * span + span if rules.buckets else 0)])
         numbers[k, 0], numbers[k, 1], numbers[k, 2] = length, cost, below
+
+
+@compiled
+def write_expanded(ws: Workspace, where: I64, words: tuple[int, ...], random: U64, states: States) -> None:
+    """One of the expanded states of each search, the random[k] mod their number-th; the start if there is none."""
+    record, state_words = len(words) + 3, len(words)
+    for k in range(where.shape[0]):
+        slots = ws.slots[where[k]]
+        closed = np.uint64(0)
+        for node in range(slots[COUNT]):
+            fields = 2 * (slots[NODES_AT] + node * record + state_words)
+            closed += np.uint64((ws.nodes32[fields + 4] >> 24) & CLOSED != 0)
+        left = np.int64(random[k] % max(closed, np.uint64(1)))
+        chosen: Number = np.int64(0)
+        for node in range(slots[COUNT] if closed else 0):
+            fields = 2 * (slots[NODES_AT] + node * record + state_words)
+            if (ws.nodes32[fields + 4] >> 24) & CLOSED:
+                if left == 0:
+                    chosen = np.int64(node)
+                    break
+                left -= 1
+        at = slots[NODES_AT] + chosen * record
+        for c in range(states.shape[1]):
+            states[k, c] = (ws.nodes[at + (c >> 3)] >> np.uint64((c & 7) * 8)) & np.uint64(255)
 
 
 @compiled

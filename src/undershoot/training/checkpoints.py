@@ -30,6 +30,8 @@ class Position:
     depth: int = 1
     loss: float = float("nan")
     solve_rate: float | None = None
+    solved_depth: int | None = None
+    """The depth that the solve rate is for."""
     seconds: float = 0.0
     """Of training, without evaluations."""
     evaluation_seconds: float = 0.0
@@ -57,16 +59,21 @@ def save_checkpoint(folder: Path, recipe: dict[str, Any], learner: Learner, posi
     with written_atomically(folder / f"step-{position.step:09}.safetensors") as file:
         file.write(save(tensors, metadata))
     for old in sorted(folder.glob("step-*.safetensors"))[:-KEPT]:
-        old.unlink()
+        old.unlink(missing_ok=True)
 
 
 def load_checkpoint(folder: Path, recipe: dict[str, Any], learner: Learner) -> Position | None:
     """Take up the last checkpoint that is whole; those that are not are named in a warning. None if there is none."""
-    for path in sorted(folder.glob("step-*.safetensors"), reverse=True):
+    paths = sorted(folder.glob("step-*.safetensors"), reverse=True)
+    for number, path in enumerate(paths):
         try:
             tensors, position = _read(path, recipe, learner.parameters.flat.shape[0])
         except UndershootError as error:
-            warnings.warn(f"{error}; using the one before it", stacklevel=2)
+            if "belongs to" in str(error):
+                raise
+            then = "using the one before it" if number + 1 < len(paths) else "there is no other, so the run begins anew"
+            warnings.warn(f"{error}; it is set aside, {then}", stacklevel=2)
+            path.rename(path.with_suffix(".damaged"))
             continue
         with torch.no_grad():
             learner.parameters.flat.copy_(torch.from_numpy(tensors["weights"]))
@@ -86,7 +93,7 @@ def _read(path: Path, recipe: dict[str, Any], size: int) -> tuple[dict[str, AnyA
         with safe_open(path, framework="numpy") as file:
             metadata = dict(file.metadata() or {})
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError) as error:
         raise UndershootError(f"the checkpoint {path} is damaged: {error}") from error
     stated = metadata.pop("sha256", None)
     if metadata.get("format") != FORMAT or set(tensors) != set(TENSORS):
@@ -95,8 +102,8 @@ def _read(path: Path, recipe: dict[str, Any], size: int) -> tuple[dict[str, AnyA
         raise UndershootError(f"the checkpoint {path} is damaged: its contents do not match its checksum")
     theirs = json.loads(metadata["recipe"])
     if any(theirs.get(key) != value for key, value in recipe.items() if key != "steps"):
-        keys = ", ".join(key for key, value in recipe.items() if theirs.get(key) != value)
-        raise UndershootError(f"the checkpoint {path} belongs to a run with another recipe ({keys})")
+        keys = ", ".join(key for key, value in recipe.items() if theirs.get(key) != value and key != "steps")
+        raise UndershootError(f"the checkpoint {path} belongs to another run (with another {keys}); choose another folder")
     if any(tensor.shape != (size,) or tensor.dtype != np.float32 for tensor in tensors.values()):
         raise UndershootError(f"the checkpoint {path} holds a network of another size")
     return tensors, Position(**json.loads(metadata["position"]))

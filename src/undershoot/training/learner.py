@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from undershoot.arrays import F32, States
-from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.neural import NeuralHeuristic, evaluate
@@ -48,20 +47,19 @@ class Learner(Protocol):
         """The network as it is now."""
 
 
-def make_learner(puzzle: Puzzle, recipe: Recipe) -> Learner:
-    """For the recipe's device."""
+def make_learner(puzzle: Puzzle, recipe: Recipe, threads: int) -> Learner:
+    """For the recipe's device; on the CPU the target network is evaluated by so many threads."""
     if recipe.device == "cuda":
-        if not torch.cuda.is_available():
-            raise UndershootError("the device is cuda, but torch finds none here; use cpu")
         return CudaLearner(puzzle, recipe)
-    return CpuLearner(puzzle, recipe)
+    return CpuLearner(puzzle, recipe, threads)
 
 
 def block_steps(puzzle: Puzzle, recipe: Recipe) -> int:
     """Steps whose states are made at once: they end together with a target copy or an evaluation, and fit into memory."""
     together = math.gcd(recipe.target_interval, recipe.curriculum.interval)
     rows = recipe.batch * puzzle.table.forward.legal.shape[1]
-    return max(k for k in range(1, together + 1) if together % k == 0 and (k == 1 or k * rows <= MAX_ROWS))
+    most = max(1, min(together, MAX_ROWS // rows))
+    return next(k for k in range(most, 0, -1) if together % k == 0)
 
 
 def make_optimizer(parameters: Parameters, recipe: Recipe) -> torch.optim.AdamW:
@@ -80,9 +78,9 @@ def make_optimizer(parameters: Parameters, recipe: Recipe) -> torch.optim.AdamW:
 class CpuLearner:
     """States by compiled kernels, the network by torch."""
 
-    def __init__(self, puzzle: Puzzle, recipe: Recipe) -> None:
+    def __init__(self, puzzle: Puzzle, recipe: Recipe, threads: int = 1) -> None:
         widths = (puzzle.encoding.width, *recipe.hidden, 1)
-        self.puzzle, self.recipe = puzzle, recipe
+        self.puzzle, self.recipe, self.threads = puzzle, recipe, threads
         self.parameters, self.target = Parameters(widths, "cpu"), Parameters(widths, "cpu")
         self.optimizer = make_optimizer(self.parameters, recipe)
 
@@ -122,7 +120,7 @@ class CpuLearner:
         heads, copies = distinct(rows)
         network = NeuralHeuristic(self.puzzle, self.target.network())
         values = np.zeros(legal.shape, dtype=np.float32)
-        values[legal] = evaluate(network.raw, rows[heads], torch.get_num_threads())[copies]
+        values[legal] = evaluate(network.raw, rows[heads], self.threads)[copies]
         goals = np.zeros(legal.shape, dtype=np.bool_)
         goals[legal] = is_goal(table, rows)
         plan = forward_plan(table)

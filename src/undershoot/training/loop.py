@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
 from undershoot.training.checkpoints import Position
 from undershoot.training.learner import block_steps, make_learner
-from undershoot.training.recipe import Recipe
+from undershoot.training.recipe import Recipe, recipe_from
 from undershoot.training.runs import Run
 
 Report = Callable[[Position], None]
@@ -44,10 +45,25 @@ def train(
 ) -> Trained:
     """Train a network, from the last checkpoint of `run` if there is one; metrics and checkpoints go there.
 
-    report: called after every block of steps. should_stop: asked as often; the run then ends with a checkpoint.
+    report: called after every block of steps, on CUDA after every evaluation. should_stop: asked after every block; the run
+    then ends with a checkpoint.
     """
-    _check(puzzle, recipe)
-    learner = make_learner(puzzle, recipe)
+    check_recipe(puzzle, recipe)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with nullcontext() if run is None else run.alone():
+            return _train(puzzle, recipe, run, report, should_stop, threads)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _train(
+    puzzle: Puzzle, recipe: Recipe, run: Run | None, report: Report | None, should_stop: Callable[[], bool], threads: int
+) -> Trained:
+    # Threads of torch wait for each other at every operation, which is slow where cores are shared, and these operations are
+    # small. Our own share out whole blocks of states.
+    learner = make_learner(puzzle, recipe, threads)
     learner.parameters.initialise(recipe.seed)  # line 1
     position = Position(depth=recipe.curriculum.first_depth)  # line 2
     with torch.no_grad():
@@ -83,12 +99,13 @@ def train(
         losses.clear()
         if is_due:  # lines 13 to 18
             depth = position.depth
-            position.solve_rate = solve_rate(puzzle, recipe, learner.heuristic(), depth, position.step)
+            position.solve_rate = solve_rate(puzzle, recipe, learner.heuristic(), depth, position.step, threads)
+            position.solved_depth = depth
             if position.solve_rate >= recipe.curriculum.threshold and depth < recipe.curriculum.max_depth:
                 position.depth += 1
             position.evaluation_seconds += time.perf_counter() - now
             if run is not None:
-                run.write_evaluation(depth, position)
+                run.write_evaluation(position)
         if run is not None and (is_due or is_last) and position.step % block == 0:
             run.save(learner, position)
         if report is not None:
@@ -97,19 +114,22 @@ def train(
     return Trained(learner.parameters.network(), position, position.step >= recipe.steps)
 
 
-def solve_rate(puzzle: Puzzle, recipe: Recipe, heuristic: Heuristic, depth: int, step: int) -> float:
+def solve_rate(puzzle: Puzzle, recipe: Recipe, heuristic: Heuristic, depth: int, step: int, threads: int = 1) -> float:
     """The share of scrambles of this depth that A* solves within the budget."""
     curriculum = recipe.curriculum
     seed = derived_seed(recipe.seed, step, EVALUATION)
     states = scramble(puzzle.table, np.full(curriculum.states, depth), seed, recipe.scrambles).states
     options = SearchOptions(max_expanded=curriculum.budget(depth))
-    threads = torch.get_num_threads() if recipe.device == "cpu" else 1
-    results = solve_many(puzzle, states, heuristic, options, threads=threads)
+    results = solve_many(puzzle, states, heuristic, options, threads=threads if recipe.device == "cpu" else 1)
     return sum(result.status is Status.SOLVED for result in results) / len(results)
 
 
-def _check(puzzle: Puzzle, recipe: Recipe) -> None:
+def check_recipe(puzzle: Puzzle, recipe: Recipe) -> None:
+    """Refuse a recipe that cannot be followed here."""
+    recipe_from(recipe.to_dict(), "the recipe")
     if recipe.puzzle != puzzle.name:
         raise UndershootError(f"the recipe is for {recipe.puzzle}, not for {puzzle.name}")
+    if recipe.device == "cuda" and not torch.cuda.is_available():
+        raise UndershootError("the device is cuda, but torch finds none here; use cpu")
     deepest = np.array([recipe.curriculum.max_depth])
     scramble(puzzle.table, deepest, recipe.seed, recipe.scrambles)  # refuses depths that cannot be walked

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-import math
+import sys
 import tomllib
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -136,21 +136,28 @@ class Recipe:
         return recipe_from(data, "--set")
 
 
-def recipe_from(data: dict[str, Any], where: str) -> Recipe:
+def recipe_from(data: dict[str, Any], where: str, defaults: Recipe | None = None) -> Recipe:
     """A recipe from plain values; `where` they come from is named in errors."""
+    if defaults is not None:
+        usual = defaults.to_dict()
+        curriculum = data.get("curriculum", {})
+        if isinstance(curriculum, dict):
+            data = {**usual, **data, "curriculum": {**usual["curriculum"], **curriculum}}
     recipe: Recipe = _build(Recipe, data, where)
     return recipe
 
 
-def read_recipe(path: Path) -> Recipe:
-    """From a TOML file."""
+def read_recipe(path: Path, defaults: Recipe | None = None) -> Recipe:
+    """From a TOML file; keys that it does not give are those of `defaults`."""
     try:
         data = tomllib.loads(path.read_text())
     except OSError as error:
         raise UndershootError(f"cannot read the recipe {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UndershootError(f"{path} is not a TOML file: {error}") from error
-    return recipe_from(data, str(path))
+    if "puzzle" not in data:
+        raise UndershootError(f'{path}: the key "puzzle" is missing')
+    return recipe_from(data, str(path), defaults)
 
 
 def _build(kind: Any, data: dict[str, Any], where: str) -> Any:
@@ -174,9 +181,10 @@ def _value(key: str, kind: Any, value: Any, where: str) -> Any:
         return value
     if isinstance(kind, type) and issubclass(kind, StrEnum) and value in list(kind):
         return kind(value)
-    if get_origin(kind) is tuple and isinstance(value, (list, tuple)):
+    fixed = get_origin(kind) is tuple and get_args(kind)[-1] is not ...
+    if get_origin(kind) is tuple and isinstance(value, (list, tuple)) and not (fixed and len(value) != len(get_args(kind))):
         return tuple(_value(key, get_args(kind)[0 if get_args(kind)[-1] is ... else i], v, where) for i, v in enumerate(value))
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     if kind is float and is_number:
         return float(value)
     if kind in (int, str, bool) and type(value) is kind:

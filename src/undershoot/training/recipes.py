@@ -1,4 +1,4 @@
-"""Recipes by name. The first four are the switches of the paper's ablation, on and off."""
+"""Recipes by name: the switches of the paper's ablation, on and off."""
 
 import difflib
 from dataclasses import replace
@@ -23,7 +23,7 @@ OTHER_DEPTH = 20
 def recipe(puzzle: Puzzle, name: str = "paper") -> Recipe:
     """The recipe of this name for a puzzle, or from a TOML file."""
     if name.endswith(".toml"):
-        found = read_recipe(Path(name))
+        found = read_recipe(Path(name), recipe(puzzle))
         if found.puzzle != puzzle.name:
             raise UndershootError(f"{name} is a recipe for {found.puzzle}, not for {puzzle.name}; change its puzzle")
         return found

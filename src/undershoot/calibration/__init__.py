@@ -1,0 +1,1 @@
+"""Moving a network down until something is known about it: one file a method."""

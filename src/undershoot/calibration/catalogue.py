@@ -1,0 +1,140 @@
+"""Methods by name."""
+
+import difflib
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from undershoot.arrays import AnyArray
+from undershoot.calibration.conformal import conformal
+from undershoot.calibration.evidence import Evidence, score
+from undershoot.calibration.exceptions import exceptions
+from undershoot.calibration.exhaustive import exhaustive
+from undershoot.calibration.grouped import grouped
+from undershoot.calibration.maximum import maximum
+from undershoot.calibration.populations import LabelSource, Population, draw, whole_space
+from undershoot.calibration.scramble import scramble
+from undershoot.calibration.trajectory import path_scores, trajectory
+from undershoot.errors import UndershootError
+from undershoot.guarantees import LabelKind, Labels, Rounding
+from undershoot.heuristics.calibrated import FLOAT_MARGIN, Calibration
+from undershoot.heuristics.neural import NeuralHeuristic, evaluate
+from undershoot.oracles.cache import oracle
+from undershoot.oracles.distance_table import DistanceTable
+
+METHODS = {
+    "scramble": "the paper's offset over scrambles; says nothing about overestimates",
+    "max": "no overestimate in a sample",
+    "conformal": "a wanted rate of overestimates",
+    "grouped": "a wanted rate in every group of states by what the network says",
+    "trajectory": "a wanted rate of solutions that may not be optimal",
+    "exhaustive": "no overestimate on any state",
+    "exceptions": "no overestimate on any state; the worst are listed",
+}
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a calibration should reach, and from what."""
+
+    alpha: float = 0.05
+    confidence: float | None = 0.95
+    """None: on average over draws (`conformal` and `trajectory`)."""
+    n: int = 10_000
+    """Labels to fit to."""
+    population: Population = Population.UNIFORM
+    labels: LabelSource | None = None
+    """None: the kind that the method is made for."""
+    depths: tuple[int, ...] = tuple(range(1, 11))
+    rounding: Rounding = Rounding.INTEGER
+    listed: float = 0.01
+    """`exceptions`: the share of all states that may be listed."""
+    ball: int | None = None
+    """`exhaustive`: only states within this cost of the goal."""
+    seed: int = 0
+    threads: int = 1
+
+
+def calibrate(network: NeuralHeuristic, method: str, wanted: Wanted) -> Calibration:
+    """Fit a margin by this method."""
+    if method not in METHODS:
+        close = difflib.get_close_matches(method, METHODS, n=1)
+        hint = f' Did you mean "{close[0]}"?' if close else ""
+        raise UndershootError(f'no method "{method}".{hint} There are {", ".join(METHODS)}.')
+    eta = 0.0 if network.is_exact else FLOAT_MARGIN
+    if method == "scramble":
+        # The paper rounds nothing and adds no margin for arithmetic.
+        sample = draw(network.puzzle, Population.SCRAMBLES, LabelSource.SCRAMBLE, wanted.n, wanted.seed, wanted.depths)
+        raw = evaluate(network.raw, sample.states, wanted.threads)
+        margin, guarantee = scramble(Evidence(sample.population, score(raw, sample.labels), sample.labels.kind, raw))
+        return Calibration(method, guarantee, margin, (), 0.0, wanted.rounding, labels=len(raw), population=sample.population)
+    if method in ("exhaustive", "exceptions"):
+        return replace(_over_the_space(network, method, wanted), arithmetic_margin=eta, rounding=wanted.rounding)
+    evidence = instances(network, wanted) if method == "trajectory" else states(network, wanted)
+    fitted = {"labels": len(evidence.scores), "population": evidence.population, "arithmetic_margin": eta}
+    if method == "grouped":
+        margins, guarantee = grouped(evidence, wanted.alpha, 0.95 if wanted.confidence is None else wanted.confidence)
+        return Calibration(method, guarantee, group_margins=margins, rounding=wanted.rounding, **fitted)  # type: ignore[arg-type]
+    if method == "max":
+        margin, guarantee = maximum(evidence, 0.95 if wanted.confidence is None else wanted.confidence)
+    elif method == "conformal":
+        margin, guarantee = conformal(evidence, wanted.alpha, wanted.confidence)
+    else:
+        margin, guarantee = trajectory(evidence, wanted.alpha, wanted.confidence)
+    return Calibration(method, guarantee, margin, rounding=wanted.rounding, **fitted)  # type: ignore[arg-type]
+
+
+def states(network: NeuralHeuristic, wanted: Wanted) -> Evidence:
+    """Scores of states drawn from the wanted population."""
+    source = wanted.labels or LabelSource.EXACT
+    sample = draw(network.puzzle, wanted.population, source, wanted.n, wanted.seed, wanted.depths)
+    raw = evaluate(network.raw, sample.states, wanted.threads)
+    return Evidence(sample.population, score(raw, sample.labels), sample.labels.kind, raw)
+
+
+def instances(network: NeuralHeuristic, wanted: Wanted) -> Evidence:
+    """Scores of instances drawn from the wanted population: of the optimal path that is best for the network."""
+    if wanted.labels not in (None, LabelSource.EXACT):
+        kind = LabelKind.UPPER if wanted.labels is LabelSource.SCRAMBLE else LabelKind.LOWER
+        return Evidence("", np.zeros(1), kind, np.zeros(1, dtype=np.float32))
+    distances = whole_space(network.puzzle, "`trajectory`")
+    best = path_scores(distances, scores_of_space(network, distances, wanted.threads))
+    sample = draw(network.puzzle, wanted.population, LabelSource.EXACT, wanted.n, wanted.seed, wanted.depths)
+    rows, _ = distances.look_up(sample.states)
+    return Evidence(sample.population, best[rows], LabelKind.EXACT, evaluate(network.raw, sample.states, wanted.threads))
+
+
+def scores_of_space(network: NeuralHeuristic, distances: DistanceTable, threads: int) -> AnyArray:
+    """float64[N]: network - true cost for every state of a table, in its order."""
+    result = np.empty(distances.states)
+    true_cost = np.repeat(np.arange(len(distances.histogram), dtype=np.float32), distances.histogram)
+    for start in range(0, distances.states, CHUNK * threads):
+        stop = min(start + CHUNK * threads, distances.states)
+        raw = evaluate(network.raw, distances.states_of_rows(start, stop), threads)
+        result[start:stop] = score(raw, Labels(LabelKind.EXACT, true_cost[start:stop]))
+    return result
+
+
+def _over_the_space(network: NeuralHeuristic, method: str, wanted: Wanted) -> Calibration:
+    ball = wanted.ball
+    distances = whole_space(network.puzzle, f"`{method}`") if ball is None else oracle(network.puzzle, radius=ball)
+    goals = int(distances.histogram[0])
+    scores = scores_of_space(network, distances, wanted.threads)[goals:]
+    population = "all states" if ball is None else f"all states within {ball} of the goal"
+    if method == "exhaustive":
+        margin, guarantee = exhaustive(scores, ball)
+        return Calibration(method, guarantee, margin, labels=len(scores), population=population)
+    if ball is not None:
+        raise UndershootError("`exceptions` lists states of a whole space; use `exhaustive` with --ball")
+    margin, listed, guarantee = exceptions(scores, wanted.listed)
+    rows = goals + np.flatnonzero(listed)
+    return Calibration(
+        method,
+        guarantee,
+        margin,
+        exceptions=distances.keys[rows],
+        exception_costs=np.searchsorted(np.cumsum(distances.histogram), rows, side="right").astype(np.uint16),
+        labels=len(scores),
+        population=population,
+    )

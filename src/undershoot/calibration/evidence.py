@@ -1,0 +1,72 @@
+"""What a margin is fitted to: scores of labelled states.
+
+h_t = network - t does not overestimate a label exactly if t is at least the score, network - label. Methods see scores only.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from undershoot.arrays import AnyArray
+from undershoot.errors import UndershootError
+from undershoot.guarantees import LabelKind, Labels
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Scores of independent draws from a population, goals left out."""
+
+    population: str
+    scores: AnyArray
+    """float64[N]: of states; for `trajectory`, of instances: the largest score along a best optimal path."""
+    kind: LabelKind
+    raw: AnyArray
+    """float32[N]: what the network says, by which states are grouped."""
+
+    def sound_scores(self, method: str) -> AnyArray:
+        """The scores; refused if the labels may lie above the true cost, or if there are none."""
+        if not len(self.scores):
+            raise UndershootError(f"`{method}` has no labels to go by")
+        if self.kind is LabelKind.UPPER:
+            raise UndershootError(
+                f"`{method}` needs exact costs or lower bounds, but these {len(self.scores):,} labels are upper bounds "
+                "(scramble depth); a margin fitted to them is too small. Use --labels exact, or --labels lower"
+            )
+        return self.scores
+
+
+def score(raw: AnyArray, labels: Labels) -> AnyArray:
+    """float64[N]: the smallest t for which network - t is at most the label."""
+    return raw.astype(np.float64) - labels.costs
+
+
+def order_statistic(method: str, scores: AnyArray, alpha: float, confidence: float | None) -> float:
+    """The smallest of the scores that, as a margin, leaves at most `alpha` of the population above it.
+
+    Let t be the k-th smallest of n scores. The share of the population above t is at most a Beta(n - k + 1, k) variable, and
+    equal to it where scores have no ties. Its mean is (n - k + 1) / (n + 1): on average over draws, k >= (n + 1)(1 - alpha)
+    is enough. With a confidence, k is the least for which that variable is at most alpha with that probability.
+    """
+    n = len(scores)
+    _check(alpha, confidence)
+    if confidence is None:
+        k = math.ceil((n + 1) * (1 - alpha) - 1e-9)
+        needed = math.ceil(1 / alpha - 1 - 1e-9)
+    else:
+        ranks = np.arange(1, n + 1)
+        good = stats.beta.cdf(alpha, n - ranks + 1, ranks) >= confidence
+        k = int(ranks[good][0]) if good.any() else n + 1
+        needed = math.ceil(math.log(1 - confidence) / math.log(1 - alpha) - 1e-9)
+    if k > n:
+        how = "on average" if confidence is None else f"with confidence {confidence}"
+        raise UndershootError(f"`{method}` has {n:,} labels; for a rate of at most {alpha} {how} it needs {needed:,}")
+    return float(np.partition(scores, k - 1)[k - 1])
+
+
+def _check(alpha: float, confidence: float | None) -> None:
+    if not 0 < alpha < 1:
+        raise UndershootError(f"alpha is {alpha}; allowed are numbers between 0 and 1, without them")
+    if confidence is not None and not 0 < confidence < 1:
+        raise UndershootError(f"the confidence is {confidence}; allowed are numbers between 0 and 1, without them")

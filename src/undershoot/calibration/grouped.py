@@ -1,0 +1,46 @@
+"""A margin for each group of states."""
+
+import math
+
+import numpy as np
+
+from undershoot.calibration.evidence import Evidence, order_statistic
+from undershoot.errors import UndershootError
+from undershoot.guarantees import Guarantee, Standing
+from undershoot.heuristics.calibrated import groups_of
+
+MOST_GROUPS = 256
+
+
+def grouped(evidence: Evidence, alpha: float, confidence: float) -> tuple[tuple[float, ...], Guarantee]:
+    """t_g = an order statistic of the scores of group g, by what the network says rounded down, which is known at test time.
+
+    Within a group the draws are independent draws of the group. Each of the G groups seen fails with probability at most
+    (1 - confidence) / G, so all hold together with the confidence. A group that was not seen, or too seldom, answers h0.
+    """
+    scores = evidence.sound_scores("grouped")
+    count = 1 + int(groups_of(evidence.raw, MOST_GROUPS).max())
+    group = groups_of(evidence.raw, count + 1)  # one more, for what is above all that was seen
+    seen = np.unique(group)
+    each = 1 - (1 - confidence) / len(seen)
+    margins = [math.inf] * (count + 1)
+    for g in seen.tolist():
+        try:
+            margins[g] = order_statistic("grouped", scores[group == g], alpha, each)
+        except UndershootError:
+            if not 0 < alpha < 1 or not 0 < confidence < 1:
+                raise
+    fitted = sum(math.isfinite(margin) for margin in margins)
+    if not fitted:
+        needed = math.ceil(math.log(1 - each) / math.log(1 - alpha))
+        raise UndershootError(
+            f"`grouped` finds no group of at least {needed:,} labels among {len(scores):,}; draw more with --n"
+        )
+    return tuple(margins), Guarantee(
+        Standing.SAMPLED,
+        population=evidence.population,
+        violation_rate=alpha,
+        confidence=confidence,
+        labels=len(scores),
+        groups=fitted,
+    )

@@ -1,0 +1,24 @@
+"""No overestimate in the sample."""
+
+from undershoot.calibration.evidence import Evidence
+from undershoot.errors import UndershootError
+from undershoot.guarantees import Guarantee, Standing
+
+
+def maximum(evidence: Evidence, confidence: float) -> tuple[float, Guarantee]:
+    """t = max over the sample of the scores.
+
+    If the share above t in the population were more than alpha, all n draws would have missed it, which has probability at
+    most (1 - alpha)^n. So with confidence 1 - beta it is at most alpha = 1 - beta^(1/n).
+    """
+    if not 0 < confidence < 1:
+        raise UndershootError(f"the confidence is {confidence}; allowed are numbers between 0 and 1, without them")
+    scores = evidence.sound_scores("max")
+    rate = 1 - (1 - confidence) ** (1 / len(scores))
+    return float(scores.max()), Guarantee(
+        Standing.SAMPLED,
+        population=evidence.population,
+        violation_rate=rate,
+        confidence=confidence,
+        labels=len(scores),
+    )

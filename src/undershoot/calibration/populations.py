@@ -1,0 +1,128 @@
+"""Which states are drawn, and what is known about their costs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from undershoot.arrays import States
+from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
+from undershoot.guarantees import Heuristic, LabelKind, Labels
+from undershoot.heuristics.analytic import base
+from undershoot.kernels.cpu import is_goal
+from undershoot.kernels.scrambles import derived_seed, scramble
+from undershoot.oracles.cache import oracle
+from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
+from undershoot.puzzles.puzzle import Puzzle
+from undershoot.search.astar import solve_batch
+from undershoot.search.options import SearchOptions
+from undershoot.search.results import labels as labels_of_searches
+
+SEARCH_BUDGET = 2_000
+"""Expansions of the searches that give lower bounds, and of those whose states are drawn."""
+
+
+class Population(StrEnum):
+    """What states are drawn from."""
+
+    UNIFORM = "uniform"
+    """All states that can be solved, each equally likely."""
+    SCRAMBLES = "scrambles"
+    """Proper scrambles, as many of each depth."""
+    EXPANDED = "expanded"
+    """One state of each of many searches, each equally likely among those that were expanded."""
+
+
+class LabelSource(StrEnum):
+    """Where labels come from."""
+
+    EXACT = "exact"
+    """The oracle."""
+    SCRAMBLE = "scramble"
+    """What a scramble costs: at least the true cost."""
+    LOWER = "lower"
+    """Searches that are stopped: at most the true cost."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Independent draws from a population, goals left out, with labels."""
+
+    population: str
+    states: States
+    labels: Labels
+
+
+def draw(
+    puzzle: Puzzle,
+    population: Population,
+    source: LabelSource,
+    count: int,
+    seed: int,
+    depths: tuple[int, ...] = tuple(range(1, 11)),
+    guide: Heuristic | None = None,
+) -> Sample:
+    """`count` states, before goals are left out. guide: of the searches for EXPANDED; the base heuristic if none is given."""
+    if count < 1:
+        raise UndershootError(f"{count} labels were asked for; at least 1 is needed")
+    walked = None
+    if population is Population.SCRAMBLES:
+        walked = scramble(puzzle.table, np.resize(np.array(depths), count), derived_seed(seed, 1))
+        states, name = walked.states, f"scrambles {depths[0]}..{depths[-1]}, no undo"
+    elif population is Population.EXPANDED:
+        states, name = _expanded(puzzle, guide or base(puzzle), count, seed)
+    else:
+        states, name = puzzle.sample(count, seed), "uniform states"
+    if source is LabelSource.SCRAMBLE:
+        if walked is None:
+            raise UndershootError(f"scramble labels come with scrambles, not with {name}; use --population scrambles")
+        labels = Labels(LabelKind.UPPER, walked.cost_walked.astype(np.float32))
+    elif source is LabelSource.EXACT:
+        labels = exact(_distances_for(puzzle, states, population, depths), states)
+    else:
+        labels = lower(puzzle, states)
+    kept = ~is_goal(puzzle.table, states)
+    return Sample(name, states[kept], Labels(labels.kind, labels.costs[kept]))
+
+
+def exact(distances: DistanceTable, states: States) -> Labels:
+    """True costs from the oracle."""
+    cost = distances.distance(states)
+    if (cost == UNKNOWN).any():
+        raise NotAvailable(f"{(cost == UNKNOWN).sum():,} of {len(cost):,} states lie outside the distances that are known")
+    return Labels(LabelKind.EXACT, cost.astype(np.float32))
+
+
+def lower(puzzle: Puzzle, states: States, budget: int = SEARCH_BUDGET, progress: Callable[[int], None] | None = None) -> Labels:
+    """Lower bounds by searches with the base heuristic that are stopped; EXACT if all of them ended."""
+    found = solve_batch(puzzle, states, base(puzzle), SearchOptions(max_expanded=budget), progress=progress)
+    return labels_of_searches(found.results)
+
+
+def whole_space(puzzle: Puzzle, purpose: str) -> DistanceTable:
+    """The oracle of the whole space; where it is too large, the error says what is possible instead."""
+    try:
+        return oracle(puzzle)
+    except SpaceTooLarge as error:
+        raise NotAvailable(
+            f"{purpose} needs the true cost of every state, and {puzzle.name} has too many. Possible here: `max`, `conformal` "
+            f"and `grouped` with --labels lower, or --ball R for states near the goal. ({error})"
+        ) from error
+
+
+def _distances_for(puzzle: Puzzle, states: States, population: Population, depths: tuple[int, ...]) -> DistanceTable:
+    if population is not Population.SCRAMBLES:
+        return whole_space(puzzle, "--labels exact")
+    try:
+        return oracle(puzzle)
+    except SpaceTooLarge:
+        return oracle(puzzle, radius=max(depths) * int(puzzle.table.cost.max()))
+
+
+def _expanded(puzzle: Puzzle, guide: Heuristic, count: int, seed: int) -> tuple[States, str]:
+    starts = puzzle.sample(count, seed)
+    options = SearchOptions(max_expanded=SEARCH_BUDGET)
+    batch = solve_batch(puzzle, starts, guide, options, draw_expanded=derived_seed(seed, 2))
+    name = f"states expanded by A* with {guide.name} from uniform states, within {SEARCH_BUDGET:,} expansions, one a search"
+    return batch.expanded_states, name

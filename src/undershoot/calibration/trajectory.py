@@ -1,0 +1,57 @@
+"""A margin for whole solutions."""
+
+import numpy as np
+
+from undershoot.arrays import AnyArray
+from undershoot.calibration.evidence import Evidence, order_statistic
+from undershoot.errors import UndershootError
+from undershoot.guarantees import Guarantee, LabelKind, Standing, Subject
+from undershoot.kernels.cpu import successors
+from undershoot.kernels.plan import forward_plan
+from undershoot.oracles.distance_table import DistanceTable
+
+CHUNK = 1 << 15
+
+
+def trajectory(evidence: Evidence, alpha: float, confidence: float | None) -> tuple[float, Guarantee]:
+    """t = an order statistic of the scores of instances: the largest score along the optimal path where that is least.
+
+    If h_t does not overestimate on one optimal path, A* with reopening returns an optimum: until then, some node of that path
+    is open with f <= C*.
+    """
+    if evidence.kind is not LabelKind.EXACT:
+        raise UndershootError(
+            f"`trajectory` needs the exact costs of whole optimal paths, but these labels are {evidence.kind} bounds; "
+            "use --labels exact, or `conformal`, which speaks of states"
+        )
+    scores = evidence.sound_scores("trajectory")
+    return order_statistic("trajectory", scores, alpha, confidence), Guarantee(
+        Standing.SAMPLED,
+        population=evidence.population,
+        violation_rate=alpha,
+        confidence=confidence,
+        labels=len(scores),
+        subject=Subject.SOLUTIONS,
+    )
+
+
+def path_scores(distances: DistanceTable, scores: AnyArray) -> AnyArray:
+    """float64[N] for every state of a table: max(score, least of its optimal successors), minus infinity for goals.
+
+    scores: float64[N], in the order of the table, which is by distance, so that successors come before.
+    """
+    table, plan = distances.table, forward_plan(distances.table)
+    best = np.full(distances.states, -np.inf)
+    ends = np.cumsum(distances.histogram)
+    for cost in range(1, len(ends)):
+        for start in range(int(ends[cost - 1]), int(ends[cost]), CHUNK):
+            stop = min(start + CHUNK, int(ends[cost]))
+            states = distances.states_of_rows(start, stop)
+            children, legal = successors(table, states)
+            contexts = np.argmax(states == table.cursor, axis=1) if table.cursor is not None else np.zeros(len(states), int)
+            least = np.full(legal.shape, np.inf)
+            rows, reached = distances.look_up(children[legal])
+            is_optimal = reached + plan.cost[contexts][legal] == cost
+            least[legal] = np.where(is_optimal, best[rows], np.inf)
+            best[start:stop] = np.maximum(scores[start:stop], least.min(axis=1))
+    return best

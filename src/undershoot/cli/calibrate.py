@@ -1,0 +1,265 @@
+"""undershoot calibrate"""
+
+import contextlib
+import dataclasses
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from undershoot.cli.terminal import AsJson, Seed, plain, print_json, progress, stdout
+from undershoot.errors import UndershootError
+
+if TYPE_CHECKING:
+    from undershoot.bundles import Bundle
+    from undershoot.calibration.catalogue import Wanted
+    from undershoot.guarantees import Guarantee, Heuristic
+    from undershoot.heuristics.calibrated import CalibratedHeuristic
+    from undershoot.heuristics.neural import NeuralHeuristic
+
+BundlePath = Annotated[str, typer.Argument(metavar="BUNDLE", help="A bundle, or the folder of a run.")]
+INSTANCES = 1000
+
+
+def calibrate(
+    bundle: BundlePath,
+    method: Annotated[
+        str, typer.Option(help="scramble, max, conformal, grouped, trajectory, exhaustive or exceptions.")
+    ] = "exhaustive",
+    labels: Annotated[str | None, typer.Option(metavar="exact|scramble|lower", help="What is known of the states.")] = None,
+    population: Annotated[
+        str, typer.Option(metavar="uniform|scrambles|expanded", help="What states are drawn from.")
+    ] = "uniform",
+    depths: Annotated[str, typer.Option(help="Of scrambles.")] = "1..10",
+    alpha: Annotated[float, typer.Option(help="The wanted rate of violations.")] = 0.05,
+    confidence: Annotated[float, typer.Option(help="In that rate; 0: on average over draws of labels.")] = 0.95,
+    n: Annotated[int, typer.Option("--n", help="Labels to fit to.")] = 10_000,
+    listed: Annotated[float, typer.Option(help="exceptions: the share of all states that may be listed.")] = 0.01,
+    ball: Annotated[int | None, typer.Option(metavar="R", help="exhaustive: only states within R of the goal.")] = None,
+    rounding: Annotated[str, typer.Option(metavar="none|integer|parity", help="How values are rounded up.")] = "integer",
+    whole_numbers: Annotated[
+        bool, typer.Option("--whole-numbers", help="First convert the network, so that every device gives the same values.")
+    ] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Try all methods, change nothing.")] = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Move a network down until something is known about it, and write that into its bundle."""
+    from undershoot.bundles import bundle_folder, read_bundle
+    from undershoot.calibration.catalogue import Wanted
+    from undershoot.calibration.catalogue import calibrate as fit
+    from undershoot.calibration.populations import LabelSource, Population
+    from undershoot.experiments.instances import parse_depths
+    from undershoot.guarantees import Rounding
+    from undershoot.heuristics.calibrated import CalibratedHeuristic
+
+    wanted = Wanted(
+        alpha,
+        None if confidence == 0 else confidence,
+        n,
+        _one_of(Population, population, "--population"),
+        None if labels is None else _one_of(LabelSource, labels, "--labels"),
+        tuple(parse_depths(depths)),
+        _one_of(Rounding, rounding, "--rounding"),
+        listed,
+        ball,
+        seed,
+        os.cpu_count() or 1,
+    )
+    found = read_bundle(bundle)
+    if whole_numbers:
+        found = _in_whole_numbers(found, seed)
+    if compare:
+        _compare(found, wanted, as_json)
+        return
+    calibration = fit(found.raw, method, wanted)
+    calibrated = CalibratedHeuristic(found.raw, calibration)
+    figures = _figures(found, calibrated, wanted)
+    folder = bundle_folder(bundle)
+    dataclasses.replace(found, calibration=calibration, certificate=None).save(folder)
+    drawing = _draw(found, calibrated, folder)
+    document = {
+        "puzzle": found.puzzle.name,
+        "method": method,
+        "t": None if calibration.group_margins else calibration.margin,
+        "group_margins": [m if m < float("inf") else None for m in calibration.group_margins] or None,
+        "guarantee": str(calibration.guarantee),
+        "alpha": calibration.guarantee.violation_rate,
+        "confidence": calibration.guarantee.confidence,
+        "n": calibration.labels,
+        "listed": len(calibration.exceptions),
+        **figures,
+        "landscape": None if drawing is None else str(drawing),
+    }
+    if as_json:
+        print_json(document)
+        return
+    console = stdout()
+    t = "one a group" if calibration.group_margins else f"{calibration.margin:+.4f}"
+    source = f"from {calibration.labels:,} labels ({calibration.population})"
+    console.print(plain(f"{found.puzzle.name}, {method}: t = {t}, {source}"))
+    if len(calibration.exceptions):
+        console.print(f"{len(calibration.exceptions):,} states are listed and looked up")
+    console.print(plain(f"It {calibration.guarantee}."))
+    console.print(
+        f"mean h {figures['mean_before']:.3f} before, {figures['mean_after']:.3f} after; above the true cost on "
+        f"{figures['violation_rate']:.3%} of {figures['tested']:,} fresh states ({figures['tested_on']})"
+    )
+    if found.certificate is not None:
+        console.print("The certificate that the bundle had was for its old calibration, and is gone: certify again.")
+    if drawing is not None:
+        console.print(plain(f"landscape: {drawing}"))
+
+
+def _in_whole_numbers(bundle: "Bundle", seed: int) -> "Bundle":
+    """With the network converted; states of both kinds set the range of its activations."""
+    import numpy as np
+
+    from undershoot.errors import NotAvailable
+    from undershoot.heuristics.neural import Network
+    from undershoot.heuristics.whole_numbers import to_whole_numbers
+    from undershoot.kernels.scrambles import scrambles_up_to
+
+    if not isinstance(bundle.network, Network):
+        raise UndershootError(f"the network in {bundle.name} is one of whole numbers already; leave --whole-numbers out")
+    table = bundle.puzzle.table
+    deepest = min(30, int(table.forward.legal.sum())) if table.presses_commute else 30
+    states = scrambles_up_to(table, 10_000, deepest, seed).states
+    with contextlib.suppress(NotAvailable):  # then scrambles alone
+        states = np.concatenate([states, bundle.puzzle.sample(10_000, seed)])
+    network = to_whole_numbers(bundle.network, bundle.puzzle.encoding, states)
+    return dataclasses.replace(bundle, network=network, calibration=None, certificate=None)
+
+
+def _one_of(kind: Any, text: str, option: str) -> Any:
+    if text not in list(kind):
+        raise UndershootError(f'{option} is "{text}"; allowed are {", ".join(kind)}')
+    return kind(text)
+
+
+def _figures(bundle: "Bundle", calibrated: "CalibratedHeuristic", wanted: "Wanted") -> dict[str, Any]:
+    """On fresh draws, independent of those that were fitted to."""
+    from undershoot.calibration.populations import LabelSource, Population, draw
+    from undershoot.errors import NotAvailable
+    from undershoot.kernels.scrambles import derived_seed
+
+    population = Population.SCRAMBLES if calibrated.calibration.method == "scramble" else wanted.population
+    try:
+        sample = draw(bundle.puzzle, population, LabelSource.EXACT, 10_000, derived_seed(wanted.seed, 7), wanted.depths)
+        what = "true costs"
+    except NotAvailable:
+        sample = draw(bundle.puzzle, population, LabelSource.LOWER, 1_000, derived_seed(wanted.seed, 7), wanted.depths)
+        what = "lower bounds of costs"
+    after = calibrated(sample.states)
+    return {
+        "mean_before": float(bundle.raw(sample.states).mean()),
+        "mean_after": float(after.mean()),
+        "violation_rate": float((after > sample.labels.costs).mean()),
+        "tested": len(sample.states),
+        "tested_on": f"{sample.population}, {what}",
+    }
+
+
+def _draw(bundle: "Bundle", calibrated: "CalibratedHeuristic", folder: Path) -> Path | None:
+    """The landscape beside the bundle, where true costs are known."""
+    from undershoot.calibration.populations import whole_space
+    from undershoot.errors import NotAvailable
+    from undershoot.experiments.figures import landscape
+    from undershoot.heuristics.analytic import base
+    from undershoot.heuristics.survey import survey
+
+    try:
+        distances = whole_space(bundle.puzzle, "the landscape")
+    except NotAvailable:
+        return None
+    drawn: dict[str, Heuristic] = {"network": bundle.raw, calibrated.calibration.method: calibrated, "h0": base(bundle.puzzle)}
+    curves: dict[str, list[tuple[int, float, float]]] = {}
+    with progress("drawing the landscape", len(drawn)) as report:
+        for name, heuristic in drawn.items():
+            report(len(curves), name)
+            by_cost = survey(heuristic, distances, os.cpu_count() or 1).by_cost
+            curves[name] = [(c, mean, spread) for c, (count, mean, spread) in enumerate(by_cost.tolist()) if count]
+    path = folder.parent / f"{folder.name}-landscape.png"
+    landscape(f"{bundle.puzzle.name}: h by true cost, all {distances.states:,} states", curves, path)
+    return path
+
+
+def _claim(guarantee: "Guarantee") -> str:
+    """A guarantee in a few words."""
+    from undershoot.guarantees import Standing, Subject
+
+    if guarantee.standing is not Standing.SAMPLED:
+        return "proven" if guarantee.standing is Standing.PROVEN else "nothing"
+    what = "solutions" if guarantee.subject is Subject.SOLUTIONS else "states a group" if guarantee.groups else "states"
+    sure = "on average" if guarantee.confidence is None else f"{guarantee.confidence:.4g} sure"
+    return f"at most {guarantee.violation_rate:.2%} of {what}, {sure}"
+
+
+def _compare(bundle: "Bundle", wanted: "Wanted", as_json: bool) -> None:
+    """All methods on one network, each with its true violation rate and the work of A*."""
+    from undershoot.calibration.catalogue import METHODS
+    from undershoot.calibration.catalogue import calibrate as fit
+    from undershoot.calibration.populations import whole_space
+    from undershoot.heuristics.calibrated import CalibratedHeuristic
+    from undershoot.heuristics.survey import survey
+    from undershoot.kernels.scrambles import derived_seed
+    from undershoot.search.astar import solve_batch
+    from undershoot.search.options import SearchOptions
+
+    distances = whole_space(bundle.puzzle, "--compare")
+    starts = bundle.puzzle.sample(INSTANCES, derived_seed(wanted.seed, 8))
+    true_cost = distances.distance(starts)
+    rows: list[dict[str, Any]] = []
+    options = SearchOptions(max_expanded=20_000)
+    with progress(f"calibrating {bundle.puzzle.name}", len(METHODS) + 1) as report:
+        for number, method in enumerate(("none", *METHODS)):
+            report(number, method)
+            row: dict[str, Any] = {"method": method}
+            rows.append(row)
+            calibrated: NeuralHeuristic | CalibratedHeuristic = bundle.raw
+            calibration = None
+            if method != "none":
+                try:
+                    calibration = fit(bundle.raw, method, wanted)
+                except UndershootError as error:
+                    row["error"] = str(error)
+                    continue
+                calibrated = CalibratedHeuristic(bundle.raw, calibration)
+            whole = survey(calibrated, distances, wanted.threads)
+            results = solve_batch(bundle.puzzle, starts, calibrated, options, threads=wanted.threads).results
+            solved = [(r.cost, int(c)) for r, c in zip(results, true_cost, strict=True) if r.cost is not None]
+            row |= {
+                "t": None if calibration is None or calibration.group_margins else calibration.margin,
+                "listed": 0 if calibration is None else len(calibration.exceptions),
+                "guarantee": str(calibrated.guarantee),
+                "claim": _claim(calibrated.guarantee),
+                "mean_h": whole.mean_h,
+                "violation_rate": 1 - whole.admissible_share,
+                "solve_rate": len(solved) / len(results),
+                "mean_expanded": sum(r.expanded for r in results) / len(results),
+                "suboptimal": sum(cost > true for cost, true in solved),
+            }
+    if as_json:
+        print_json({"puzzle": bundle.puzzle.name, "states": distances.states, "instances": INSTANCES, "methods": rows})
+        return
+    from rich.table import Table
+
+    title = f"{bundle.puzzle.name}: {distances.states:,} states, mean true cost {distances.mean:.3f}; {INSTANCES:,} searches"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 1))
+    for name in ("method", "t", "mean h", "violations", "expanded", "suboptimal", "known"):
+        table.add_column(name, justify="left" if name in ("method", "known") else "right")
+    for row in rows:
+        if "error" in row:
+            table.add_row(row["method"], "", "", "", "", "", plain(row["error"]))
+            continue
+        table.add_row(
+            row["method"],
+            "" if row["t"] is None else f"{row['t']:+.3f}",
+            f"{row['mean_h']:.3f}",
+            f"{row['violation_rate']:.4%}",
+            f"{row['mean_expanded']:,.0f}",
+            f"{row['suboptimal']:,}",
+            plain(row["claim"] + (f", {row['listed']:,} states listed" if row["listed"] else "")),
+        )
+    stdout().print(table)

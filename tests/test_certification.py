@@ -1,0 +1,217 @@
+"""Certificates: issued only if every state was checked, and refused if anything has changed since."""
+
+import dataclasses
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import undershoot as us
+from calibration.test_methods import network_for
+from test_bundles import some_network
+from undershoot.bundles import Bundle, load, read_bundle
+from undershoot.calibration.catalogue import Wanted, calibrate
+from undershoot.certification import certificate, check_every_state, check_sample, sampled_guarantee
+from undershoot.guarantees import OptimalityKind, Standing
+from undershoot.heuristics.calibrated import CalibratedHeuristic
+from undershoot.heuristics.whole_numbers import WholeNetwork, to_whole_numbers
+from undershoot.oracles.breadth_first import explore
+
+
+def certified(name: str, method: str = "exhaustive", whole: bool = True) -> Bundle:
+    puzzle = us.puzzle(name)
+    network = some_network(puzzle, (16, 8))
+    bundle = Bundle(puzzle, to_whole_numbers(network, puzzle.encoding, puzzle.sample(2000, 1)) if whole else network)
+    bundle = dataclasses.replace(bundle, calibration=calibrate(bundle.raw, method, Wanted(listed=0.02)))
+    findings = check_every_state(bundle.heuristic, explore(puzzle), 2)
+    assert findings.violations == 0
+    return dataclasses.replace(bundle, certificate=certificate(bundle, findings))
+
+
+def undershoot(*arguments: str, code: int = 0) -> str:
+    done = subprocess.run([sys.executable, "-m", "undershoot", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("method", ["exhaustive", "exceptions"])
+@pytest.mark.parametrize("name", ["lights-out-3x3", "tiles-2x3", "pancake-6"])
+def test_every_state_and_every_move_is_checked(name: str, method: str, whole: bool) -> None:
+    bundle = certified(name, method, whole)
+    puzzle, distances = bundle.puzzle, explore(bundle.puzzle)
+    heuristic = bundle.heuristic
+    states = distances.states_of_rows(0, distances.states)
+    values, true_cost = heuristic(states), distances.distance(states)
+    children, legal = us.successors(puzzle.table, states)
+    inconsistent = sum(
+        float(values[row]) > puzzle.table.cost[action] + float(heuristic(children[row, action][None])[0])
+        for row, action in np.argwhere(legal)
+    )
+    stated = bundle.certificate
+    assert stated is not None
+    assert (stated["checked"], stated["edges"], stated["inconsistent_edges"]) == (len(states), legal.sum(), inconsistent)
+    assert stated["mean_h"] == pytest.approx(values.mean(dtype=np.float64))
+    assert stated["supremum"] == pytest.approx((values - true_cost)[1:].max())
+    assert heuristic.guarantee.is_proven
+
+
+def test_a_planted_violation_is_found() -> None:
+    bundle = certified("tiles-2x3")
+    distances = explore(bundle.puzzle)
+    assert isinstance(bundle.network, WholeNetwork)
+    bias = bundle.network.biases[-1] + np.int32(np.ceil(1.5 / bundle.network.scales[-1][0]))
+    nudged = dataclasses.replace(bundle.network, biases=(*bundle.network.biases[:-1], bias.astype(np.int32)))
+    findings = check_every_state(dataclasses.replace(bundle, network=nudged).heuristic, distances)
+    assert findings.violations > 0
+    assert len(findings.examples) == min(5, findings.violations)
+    assert (findings.example_values > findings.example_costs).all()
+    # One entry of the table lowered: a state where h is exact is moved one layer down.
+    values = bundle.heuristic(distances.states_of_rows(0, distances.states))
+    true_cost = np.repeat(np.arange(len(distances.histogram)), distances.histogram)
+    row = int(np.flatnonzero((values == true_cost) & (true_cost > 1))[0])
+    order = np.argsort(np.where(np.arange(len(true_cost)) == row, true_cost - 0.5, true_cost), kind="stable")
+    histogram = distances.histogram.copy()
+    histogram[true_cost[row]] -= 1
+    histogram[true_cost[row] - 1] += 1
+    lowered = dataclasses.replace(distances, keys=distances.keys[order], histogram=histogram)
+    assert check_every_state(bundle.heuristic, lowered).violations == 1
+    assert check_every_state(bundle.heuristic, distances).violations == 0
+
+
+def test_exceptions_that_are_raised_or_left_out_are_found() -> None:
+    bundle = certified("tiles-2x3", "exceptions")
+    calibration = bundle.calibration
+    assert calibration is not None
+    costs = calibration.exception_costs.copy()
+    costs[0] += 1
+    for changed in (
+        dataclasses.replace(calibration, exception_costs=costs),
+        dataclasses.replace(
+            calibration, exceptions=calibration.exceptions[1:], exception_costs=calibration.exception_costs[1:]
+        ),
+    ):
+        assert check_every_state(CalibratedHeuristic(bundle.raw, changed), explore(bundle.puzzle)).violations == 1
+
+
+def test_changed_certificates_and_changed_bundles_are_refused_each_with_its_own_sentence(tmp_path: Path) -> None:
+    certified("tiles-2x3").save(tmp_path / "a")
+    certified("lights-out-3x3").save(tmp_path / "other")
+    assert load(tmp_path / "a").guarantee.is_proven
+
+    def changed(name: str) -> Path:
+        shutil.copytree(tmp_path / "a", tmp_path / name)
+        return tmp_path / name
+
+    folder = changed("byte")
+    text = (folder / "certificate.json").read_text()
+    (folder / "certificate.json").write_text(text.replace('"violations": 0', '"violations": 1'))
+    with pytest.raises(us.UndershootError, match=r"certificate.json was changed: it does not match its own checksum"):
+        load(folder)
+    folder = changed("weight")
+    data = bytearray((folder / "model.safetensors").read_bytes())
+    data[-1] ^= 1
+    (folder / "model.safetensors").write_bytes(bytes(data))
+    with pytest.raises(us.UndershootError, match=r"model.safetensors was changed after it was certified"):
+        load(folder)
+    folder = changed("foreign")
+    shutil.copy(tmp_path / "other" / "certificate.json", folder / "certificate.json")
+    with pytest.raises(us.UndershootError, match=r"is the certificate of another puzzle \(lights-out-3x3\)"):
+        load(folder)
+    folder = changed("calibrated again")
+    bundle = read_bundle(folder)
+    assert bundle.calibration is not None
+    shutil.copy(folder / "certificate.json", tmp_path / "kept.json")
+    looser = dataclasses.replace(bundle.calibration, margin=bundle.calibration.margin - 1)
+    dataclasses.replace(bundle, calibration=looser, certificate=None).save(folder)
+    shutil.copy(tmp_path / "kept.json", folder / "certificate.json")
+    with pytest.raises(us.UndershootError, match="was issued for another calibration"):
+        load(folder)
+    folder = changed("other weights")
+    network = some_network(us.puzzle("tiles-2x3"), (16, 8), seed=5)
+    dataclasses.replace(bundle, network=network, calibration=None, certificate=None).save(folder)
+    shutil.copy(tmp_path / "kept.json", folder / "certificate.json")
+    with pytest.raises(us.UndershootError, match="was issued for other weights"):
+        load(folder)
+
+
+def test_searches_with_a_certified_bundle_are_proven_optimal(tmp_path: Path) -> None:
+    certified("tiles-2x3").save(tmp_path / "b")
+    puzzle = us.puzzle("tiles-2x3")
+    for result in us.solve_many(puzzle, puzzle.sample(30, 1), load(tmp_path / "b")):
+        assert result.optimality.kind is OptimalityKind.PROVEN
+
+
+def test_a_sample_gives_the_exact_binomial_bound() -> None:
+    bundle = certified("tiles-2x3")
+    distances = explore(bundle.puzzle)
+    states = bundle.puzzle.sample(500, 3)
+    findings = check_sample(bundle.heuristic, states, distances.distance(states).astype(np.int64), distances.states)
+    guarantee = sampled_guarantee(findings, 0.99)
+    assert guarantee.standing is Standing.SAMPLED
+    assert guarantee.violation_rate == pytest.approx(1 - 0.01 ** (1 / 500))
+
+
+def test_calibrate_certify_and_check_from_the_command_line(tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    network, _ = network_for("tiles-2x3")
+    Bundle(network.puzzle, network.network).save(folder)
+    assert "is not calibrated; do that first" in undershoot("certify", str(folder), code=2)
+    undershoot("calibrate", str(folder), "--method", "conformal", "--alpha", "0.2")
+    refused = undershoot("certify", str(folder), code=1)
+    assert "No certificate: it overestimates" in refused
+    assert "true cost" in refused
+    assert "has no certificate" in undershoot("check", str(folder), code=2)
+    document = json.loads(undershoot("calibrate", str(folder), "--whole-numbers", "--json"))
+    fields = {"method", "t", "guarantee", "alpha", "confidence", "n", "mean_before", "mean_after", "violation_rate"}
+    assert fields <= set(document)
+    assert (document["violation_rate"], document["guarantee"]) == (0, "never overestimates")
+    assert Path(document["landscape"]).read_bytes()[:4] == b"\x89PNG"
+    stated = json.loads(undershoot("certify", str(folder), "--json"))
+    fields = {"puzzle", "states", "checked", "violations", "supremum", "mean_h", "mean_true", "edges", "inconsistent_edges"}
+    assert fields <= set(stated)
+    assert (stated["violations"], stated["certificate"]) == (0, str(folder / "certificate.json"))
+    assert "Proven: it never overestimates" in undershoot("check", str(folder))
+    sampled = undershoot("check", str(folder), "--sample", "100")
+    assert "Only a sample" in sampled
+    assert "Proven" not in sampled
+    assert (
+        json.loads(undershoot("solve", "tiles-2x3", "--heuristic", str(folder), "--json"))["results"][0]["optimality"]
+        == "proven"
+    )
+    again = undershoot("calibrate", str(folder), "--method", "conformal", "--population", "scrambles", "--depths", "1..8")
+    assert "certify again" in again
+    assert "at most 0.05 of scrambles 1..8, no undo" in " ".join(again.split())
+    assert not (folder / "certificate.json").exists()
+    ball = undershoot("calibrate", str(folder), "--ball", "8") + undershoot("certify", str(folder), "--ball", "8")
+    assert "never overestimates within 8 of the goal" in ball
+    assert load(folder).guarantee.within == 8
+    compared = json.loads(undershoot("calibrate", str(folder), "--compare", "--n", "2000", "--json"))
+    rates = {row["method"]: row["violation_rate"] for row in compared["methods"]}
+    assert rates["exhaustive"] == rates["exceptions"] == 0 < rates["none"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (
+            ["--method=conformal", "--n=20"],
+            "`conformal` has 20 labels; for a rate of at most 0.05 with confidence 0.95 it needs 59",
+        ),
+        (["--method=max", "--labels=scramble", "--population=scrambles"], "labels are upper bounds"),
+        (["--method=best"], 'no method "best"'),
+        (["--rounding=up"], '--rounding is "up"; allowed are none, integer, parity'),
+        (["--method=conformal", "--alpha=2"], "alpha is 2.0"),
+        (["--method=exceptions", "--listed=1"], "the share of listed states is 1.0"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence(tmp_path: Path, arguments: list[str], part: str) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    Bundle(puzzle, some_network(puzzle, (16, 8))).save(tmp_path / "b")
+    error = undershoot("calibrate", str(tmp_path / "b"), *arguments, code=2)
+    assert part in " ".join(error.split())
