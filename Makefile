@@ -10,6 +10,9 @@ run: .venv/installed
 	@echo
 	$(BIN)/undershoot train lights-out-3x3 --steps 2000 --out runs/first --resume
 	@echo
+	$(BIN)/undershoot calibrate runs/first --method exhaustive
+	$(BIN)/undershoot certify runs/first
+	@echo
 	$(BIN)/undershoot bench tiles-3x3 --heuristics zero,base,linear-conflict,table --random 100
 
 test: .venv/installed-test

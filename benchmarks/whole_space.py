@@ -33,7 +33,8 @@ def run(folder: Path, puzzle: str, recipe: str, seed: int, device: str, threads:
         done.write_text(text)
         print(f"{puzzle} {recipe} {seed}", file=sys.stderr, flush=True)
     figures: dict[str, Any] = json.loads(done.read_text())
-    return {key: value for key, value in figures.items() if not isinstance(value, (dict, list))} | {
+    kept = {key: value for key, value in figures.items() if isinstance(value, (int, float)) or key == "puzzle"}
+    return kept | {
         "recipe_name": recipe,
         "seed": seed,
     }

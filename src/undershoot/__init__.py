@@ -28,6 +28,7 @@ _HOMES = {
     "Ties": "undershoot.search.options",
     "Result": "undershoot.search.results",
     "Status": "undershoot.search.results",
+    "NeuralHeuristic": "undershoot.heuristics.neural",
     "Recipe": "undershoot.training.recipe",
     "recipe": "undershoot.training.recipes",
     "train": "undershoot.training.loop",
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from undershoot.bundles import heuristic as heuristic
     from undershoot.bundles import load as load
     from undershoot.errors import UndershootError as UndershootError
+    from undershoot.heuristics.neural import NeuralHeuristic as NeuralHeuristic
     from undershoot.kernels.cpu import apply as apply
     from undershoot.kernels.cpu import is_goal as is_goal
     from undershoot.kernels.cpu import successors as successors

@@ -179,7 +179,7 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
 
 
 def load(path: str | Path) -> NeuralHeuristic | CalibratedHeuristic:
-    """The heuristic in a bundle, or in the bundle of a run folder."""
+    """The heuristic in a bundle, or in the bundle of a run folder, on the CPU. (On CUDA: `CudaHeuristic`.)"""
     return read_bundle(path).heuristic
 
 
