@@ -16,7 +16,7 @@ from test_bundles import some_network
 from undershoot.bundles import Bundle, load, read_bundle
 from undershoot.calibration.catalogue import Wanted, calibrate
 from undershoot.certification import certificate, check_every_state, check_sample, sampled_guarantee
-from undershoot.guarantees import OptimalityKind, Standing
+from undershoot.guarantees import Guarantee, Optimality, OptimalityKind, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.whole_numbers import WholeNetwork, to_whole_numbers
 from undershoot.oracles.breadth_first import explore
@@ -141,10 +141,36 @@ def test_changed_certificates_and_changed_bundles_are_refused_each_with_its_own_
 
 
 def test_searches_with_a_certified_bundle_are_proven_optimal(tmp_path: Path) -> None:
-    certified("tiles-2x3").save(tmp_path / "b")
-    puzzle = us.puzzle("tiles-2x3")
-    for result in us.solve_many(puzzle, puzzle.sample(30, 1), load(tmp_path / "b")):
+    bundle = certified("topspin-8-4")
+    bundle.save(tmp_path / "b")
+    states = bundle.puzzle.sample(30, 1)
+    for result in us.solve_many(bundle.puzzle, states, load(tmp_path / "b")):
         assert result.optimality.kind is OptimalityKind.PROVEN
+    kinds = {result.optimality.kind for result in us.solve_many(bundle.puzzle, states, bundle.raw)}
+    assert kinds != {OptimalityKind.PROVEN}  # it is the certificate that proves it, not the lower bound
+
+
+def test_a_float_network_needs_room_for_other_arithmetic() -> None:
+    bundle = certified("topspin-8-4", whole=False)
+    calibration = bundle.calibration
+    assert calibration is not None
+    distances = explore(bundle.puzzle)
+    bare = CalibratedHeuristic(bundle.raw, dataclasses.replace(calibration, arithmetic_margin=1e-5))
+    states = distances.states_of_rows(0, distances.states)
+    assert (bare(states) <= distances.distance(states)).all()
+    assert check_every_state(bare, distances).violations > 0
+    grouped = dataclasses.replace(calibration, group_margins=(calibration.margin + 1,) * 3)
+    changed = dataclasses.replace(bundle, calibration=grouped, certificate=None)
+    with pytest.raises(us.UndershootError, match="needs exact values"):
+        certificate(changed, check_every_state(changed.heuristic, distances))
+
+
+def test_bounds_are_printed_on_the_safe_side() -> None:
+    assert "at most 1.334 times" in str(Optimality(OptimalityKind.BOUNDED, factor=4 / 3))
+    assert "at most 1.001 times" in str(Optimality(OptimalityKind.BOUNDED, factor=1.00001))
+    assert "at least 0.999999 over" in str(Optimality(OptimalityKind.CALIBRATED, probability=1 - 1e-6))
+    sampled = Guarantee(Standing.SAMPLED, population="x", violation_rate=0.05, confidence=0.99999, labels=5)
+    assert str(sampled) == "overestimates on at most 0.05 of x, with confidence 0.99999 from 5 labels"
 
 
 def test_a_sample_gives_the_exact_binomial_bound() -> None:
@@ -177,6 +203,8 @@ def test_calibrate_certify_and_check_from_the_command_line(tmp_path: Path) -> No
     assert fields <= set(stated)
     assert (stated["violations"], stated["certificate"]) == (0, str(folder / "certificate.json"))
     assert "Proven: it never overestimates" in undershoot("check", str(folder))
+    assert "at least 1 state is needed" in undershoot("check", str(folder), "--sample", "0", code=2)
+    assert "has a certificate for all states" in undershoot("certify", str(folder), "--ball", "3", code=2)
     sampled = undershoot("check", str(folder), "--sample", "100")
     assert "Only a sample" in sampled
     assert "Proven" not in sampled

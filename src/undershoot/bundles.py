@@ -44,6 +44,7 @@ CONFIG, MODEL, CARD, DEFINITION = "config.json", "model.safetensors", "README.md
 CALIBRATION, EXCEPTIONS, CERTIFICATE = "calibration.json", "exceptions.safetensors", "certificate.json"
 FLOAT, WHOLE = "float32, fixed order of additions, 1", "whole numbers, exact on every device, 1"
 """How networks are evaluated; the number at the end grows when values may change."""
+CERTIFIED = "undershoot certificate 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +120,7 @@ class Bundle:
 
     def save(self, folder: Path) -> None:
         """Write the folder; a bundle that is there already is replaced once the new one is complete."""
-        known = {CONFIG, MODEL, CARD, DEFINITION, CALIBRATION, EXCEPTIONS, CERTIFICATE}
-        if folder.exists() and not (folder.is_dir() and {path.name for path in folder.iterdir()} <= known):
-            raise UndershootError(f"{folder} holds something else than a bundle; choose another place")
+        check_replaceable(folder)
         model = self._model()
         config = {
             "format": FORMAT,
@@ -144,13 +143,29 @@ class Bundle:
         _write_folder(folder, files)
 
 
-def read_bundle(path: str | Path) -> Bundle:
-    """A bundle, or that of a run folder; what is damaged, changed or foreign is refused by name."""
+def read_bundle(path: str | Path, with_calibration: bool = True, with_certificate: bool = True) -> Bundle:
+    """A bundle, or that of a run folder; what is damaged, changed or foreign is refused by name.
+
+    Without its calibration or certificate where these are about to be replaced, and may be out of date.
+    """
     folder = bundle_folder(path)
     try:
-        return _read_bundle(folder, str(path))
+        bundle = _read_bundle(folder, str(path))
+        if with_calibration:
+            bundle = dataclasses.replace(bundle, calibration=_read_calibration(folder, bundle))
+            if with_certificate:
+                bundle = dataclasses.replace(bundle, certificate=_read_certificate(folder, bundle))
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise UndershootError(f"{folder} does not hold what a bundle holds: {error!r}") from error
+    return bundle
+
+
+def read_certificate(folder: Path) -> dict[str, Any] | None:
+    """The certificate in a folder, whatever it is for; None if there is none that is whole."""
+    try:
+        return _read_signed(folder / CERTIFICATE)
+    except UndershootError:
+        return None
 
 
 def _read_bundle(folder: Path, name: str) -> Bundle:
@@ -166,7 +181,7 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
     puzzle = puzzle_file.load(folder / DEFINITION) if DEFINITION in contents else catalogue.puzzle(config["puzzle"])
     if puzzle.table.fingerprint != config["fingerprint"]:
         raise UndershootError(f"{folder} was made for another {config['puzzle']} than this version of undershoot has")
-    bundle = Bundle(
+    return Bundle(
         puzzle,
         _network(folder / MODEL, contents[MODEL], config["widths"], config["arithmetic"]),
         config["recipe"],
@@ -174,8 +189,6 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
         config["command"],
         name=name,
     )
-    bundle = dataclasses.replace(bundle, calibration=_read_calibration(folder, bundle))
-    return dataclasses.replace(bundle, certificate=_read_certificate(folder, bundle))
 
 
 def load(path: str | Path) -> NeuralHeuristic | CalibratedHeuristic:
@@ -264,6 +277,9 @@ def _read_certificate(folder: Path, bundle: Bundle) -> dict[str, Any] | None:
         raise UndershootError(f"{path} was issued for other weights than those in {MODEL}; certify again")
     if certificate["calibration"] != bundle.calibration_digest:
         raise UndershootError(f"{path} was issued for another calibration than {CALIBRATION}; certify again")
+    whole = certificate["format"] == CERTIFIED and certificate["checked"] == certificate["states"]
+    if not whole or certificate["violations"] or certificate["arithmetic"] != bundle.arithmetic:
+        raise UndershootError(f"{path} does not say that all states were checked by this arithmetic; certify again")
     return certificate
 
 
@@ -297,6 +313,15 @@ def _digest(document: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
+def check_replaceable(folder: Path) -> None:
+    """Refuse a folder that holds more than a bundle, since writing replaces all of it."""
+    known = {CONFIG, MODEL, CARD, DEFINITION, CALIBRATION, EXCEPTIONS, CERTIFICATE}
+    others = sorted({path.name for path in folder.iterdir()} - known) if folder.is_dir() else []
+    if others or (folder.exists() and not folder.is_dir()):
+        what = f": {others[0]}" if others else ""
+        raise UndershootError(f"{folder} holds something else than a bundle{what}; choose another place, or move that away")
+
+
 def _write_folder(folder: Path, files: dict[str, bytes]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -310,8 +335,13 @@ def _write_folder(folder: Path, files: dict[str, bytes]) -> None:
         if folder.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
             folder.rename(old / "replaced")
-            fresh.rename(folder)
-            shutil.rmtree(old)
+            try:
+                fresh.rename(folder)
+            except BaseException:
+                (old / "replaced").rename(folder)
+                raise
+            finally:
+                shutil.rmtree(old, ignore_errors=True)
         else:
             fresh.rename(folder)
     except BaseException:
@@ -326,7 +356,7 @@ def _card(bundle: Bundle, config: dict[str, Any]) -> str:
     if bundle.calibration is None:
         known = "max(h0, network), 0 for goals. Nothing is known about overestimates."
     else:
-        known = f"Calibrated by `{bundle.calibration.method}`: it {bundle.heuristic.guarantee}."
+        known = f"Calibrated by `{bundle.calibration.method}`. {bundle.heuristic.guarantee.sentence}"
     if certificate is not None:
         known += f" {certificate['checked']:,} states and {certificate['edges']:,} moves were checked."
     return f"""# {config["puzzle"]}: a learned heuristic

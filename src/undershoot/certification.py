@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from undershoot.arrays import F32, I64, States
-from undershoot.bundles import Bundle
+from undershoot.bundles import CERTIFIED, Bundle
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, Heuristic, Standing
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic
@@ -18,7 +18,6 @@ from undershoot.kernels.cpu import successors
 from undershoot.kernels.plan import forward_plan
 from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
 
-FORMAT = "undershoot certificate 1"
 CHUNK = 1 << 14
 SHOWN = 5
 Progress = Callable[[int, str], None]
@@ -155,8 +154,11 @@ def certificate(bundle: Bundle, findings: Findings) -> dict[str, Any]:
     calibration = bundle.calibration
     if calibration is None or findings.violations or findings.checked < findings.states:
         raise UndershootError(f"{bundle.name} cannot be certified: it is not calibrated, not fully checked, or overestimates")
+    if calibration.group_margins and not bundle.raw.is_exact:
+        # Across the edge of a group h may jump up, however small the step.
+        raise UndershootError(f"{bundle.name} has a margin for each group, which needs exact values; use --whole-numbers")
     return {
-        "format": FORMAT,
+        "format": CERTIFIED,
         "puzzle": bundle.puzzle.name,
         "fingerprint": bundle.puzzle.table.fingerprint,
         "weights": bundle.weights_digest,

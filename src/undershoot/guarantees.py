@@ -1,6 +1,7 @@
 """What is known, and how surely: of labels, of heuristics, and of solutions."""
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
 from typing import Protocol
 
@@ -8,6 +9,25 @@ import numpy as np
 
 from undershoot.arrays import F32, States
 from undershoot.errors import UndershootError
+
+
+def _at_most(bound: float) -> str:
+    """With four digits that count, never less than the bound."""
+    return f"{_rounded_up(_meant(bound)):g}"
+
+
+def _at_least(bound: float) -> str:
+    """With four digits that count, or as many nines as it takes, never more than the bound."""
+    return f"{(1 - _rounded_up(1 - _meant(bound))).normalize():f}" if 0 < bound < 1 else f"{bound:g}"
+
+
+def _meant(value: float) -> Decimal:
+    """What a float prints as: 0.05, not the binary number just above it."""
+    return Decimal(f"{value:.12g}")
+
+
+def _rounded_up(value: Decimal) -> Decimal:
+    return Context(prec=4, rounding=ROUND_CEILING).create_decimal(value)
 
 
 class LabelKind(StrEnum):
@@ -98,17 +118,22 @@ class Guarantee:
         """A rate that fails to hold with some probability is, on average over the draws, exceeded by no more than that."""
         return min(1.0, self.violation_rate + (0.0 if self.confidence is None else 1 - self.confidence))
 
+    @property
+    def sentence(self) -> str:
+        """With a capital letter and a full stop."""
+        return "Nothing is known about overestimates." if self.standing is Standing.NONE else f"It {self}."
+
     def __str__(self) -> str:
         if self.standing is Standing.NONE:
             return "nothing is known about overestimates"
         if self.standing is Standing.PROVEN:
             return "never overestimates" if self.within is None else f"never overestimates within {self.within} of the goal"
-        how = "on average over draws of" if self.confidence is None else f"with confidence {self.confidence:.4g} from"
+        how = "on average over draws of" if self.confidence is None else f"with confidence {_at_least(self.confidence)} from"
         if self.subject is Subject.SOLUTIONS:
-            share = f"lets A* find an optimum on at least {1 - self.violation_rate:.4g} of {self.population}"
+            share = f"lets A* find an optimum on at least {_at_least(1 - self.violation_rate)} of {self.population}"
             return f"{share}, {how} {self.labels:,} instances"
         where = f"{self.population}" + (f" in each of {self.groups} groups" if self.groups else "")
-        return f"overestimates on at most {self.violation_rate:.4g} of {where}, {how} {self.labels:,} labels"
+        return f"overestimates on at most {_at_most(self.violation_rate)} of {where}, {how} {self.labels:,} labels"
 
     def joined(self, other: "Guarantee") -> "Guarantee":
         """What is known of the larger of two heuristics."""
@@ -161,9 +186,9 @@ class Optimality:
         if self.kind is OptimalityKind.PROVEN:
             return "optimal, proven"
         if self.kind is OptimalityKind.CALIBRATED:
-            return f"optimal with probability at least {self.probability:.4g} over instances drawn alike"
+            return f"optimal with probability at least {_at_least(self.probability or 0)} over instances drawn alike"
         if self.kind is OptimalityKind.BOUNDED:
-            return f"at most {self.factor:.4g} times the optimal cost, proven"
+            return f"at most {_at_most(self.factor or 1)} times the optimal cost, proven"
         return "nothing is proven about its distance from the optimum"
 
 

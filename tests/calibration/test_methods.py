@@ -129,7 +129,7 @@ def test_upper_bounds_are_refused_by_every_method_that_they_would_make_unsound()
             trajectory(evidence([0.0] * 1000, kind), 0.1, 0.9)
     network, _ = network_for("tiles-2x3")
     for method in ("max", "conformal", "grouped", "trajectory"):
-        with pytest.raises(us.UndershootError, match="upper"):
+        with pytest.raises(us.UndershootError, match="upper bounds"):
             calibrate(network, method, Wanted(labels=LabelSource.SCRAMBLE, population=Population.SCRAMBLES, n=500))
 
 
@@ -222,6 +222,9 @@ def test_populations_have_names_and_labels_their_kinds() -> None:
     assert (stopped.costs <= exact(distances, uniform.states).costs).all()
     with pytest.raises(us.UndershootError, match="scramble labels come with scrambles"):
         draw(puzzle, Population.UNIFORM, LabelSource.SCRAMBLE, 10, 1)
+    few = draw(puzzle, Population.SCRAMBLES, LabelSource.SCRAMBLE, 3000, 1, (9, 2))
+    assert few.population == "scrambles 9, 2, no undo"
+    assert abs((few.labels.costs == 9).mean() - 0.5) < 0.05
     again = draw(puzzle, Population.UNIFORM, LabelSource.EXACT, 500, 2)
     assert again.states.tobytes() != uniform.states.tobytes()
     assert not us.is_goal(puzzle.table, uniform.states).any()

@@ -62,6 +62,10 @@ def calibrate(network: NeuralHeuristic, method: str, wanted: Wanted) -> Calibrat
         close = difflib.get_close_matches(method, METHODS, n=1)
         hint = f' Did you mean "{close[0]}"?' if close else ""
         raise UndershootError(f'no method "{method}".{hint} There are {", ".join(METHODS)}.')
+    if wanted.ball is not None and method != "exhaustive":
+        raise UndershootError(f"a ball is for `exhaustive`; `{method}` was asked for")
+    if wanted.labels is not None and method in ("scramble", "exhaustive", "exceptions"):
+        raise UndershootError(f"`{method}` has labels of its own; leave --labels out")
     eta = 0.0 if network.is_exact else FLOAT_MARGIN
     if method == "scramble":
         # The paper rounds nothing and adds no margin for arithmetic.
@@ -96,8 +100,8 @@ def states(network: NeuralHeuristic, wanted: Wanted) -> Evidence:
 def instances(network: NeuralHeuristic, wanted: Wanted) -> Evidence:
     """Scores of instances drawn from the wanted population: of the optimal path that is best for the network."""
     if wanted.labels not in (None, LabelSource.EXACT):
-        kind = LabelKind.UPPER if wanted.labels is LabelSource.SCRAMBLE else LabelKind.LOWER
-        return Evidence("", np.zeros(1), kind, np.zeros(1, dtype=np.float32))
+        bounds = "upper" if wanted.labels is LabelSource.SCRAMBLE else "lower"
+        raise UndershootError(f"`trajectory` needs the exact costs of whole paths, not {bounds} bounds; use --labels exact")
     distances = whole_space(network.puzzle, "`trajectory`")
     best = path_scores(distances, scores_of_space(network, distances, wanted.threads))
     sample = draw(network.puzzle, wanted.population, LabelSource.EXACT, wanted.n, wanted.seed, wanted.depths)
@@ -125,8 +129,6 @@ def _over_the_space(network: NeuralHeuristic, method: str, wanted: Wanted) -> Ca
     if method == "exhaustive":
         margin, guarantee = exhaustive(scores, ball)
         return Calibration(method, guarantee, margin, labels=len(scores), population=population)
-    if ball is not None:
-        raise UndershootError("`exceptions` lists states of a whole space; use `exhaustive` with --ball")
     margin, listed, guarantee = exceptions(scores, wanted.listed)
     rows = goals + np.flatnonzero(listed)
     return Calibration(

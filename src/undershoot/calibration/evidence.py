@@ -39,6 +39,8 @@ class Evidence:
 
 def score(raw: AnyArray, labels: Labels) -> AnyArray:
     """float64[N]: the smallest t for which network - t is at most the label."""
+    if not np.isfinite(raw).all():
+        raise UndershootError("the network gives values that are not finite; its weights are too large")
     return raw.astype(np.float64) - labels.costs
 
 

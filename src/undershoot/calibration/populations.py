@@ -29,7 +29,7 @@ class Population(StrEnum):
     UNIFORM = "uniform"
     """All states that can be solved, each equally likely."""
     SCRAMBLES = "scrambles"
-    """Proper scrambles, as many of each depth."""
+    """Proper scrambles, each depth equally likely."""
     EXPANDED = "expanded"
     """One state of each of many searches, each equally likely among those that were expanded."""
 
@@ -68,8 +68,9 @@ def draw(
         raise UndershootError(f"{count} labels were asked for; at least 1 is needed")
     walked = None
     if population is Population.SCRAMBLES:
-        walked = scramble(puzzle.table, np.resize(np.array(depths), count), derived_seed(seed, 1))
-        states, name = walked.states, f"scrambles {depths[0]}..{depths[-1]}, no undo"
+        drawn = np.random.default_rng(derived_seed(seed, 3)).choice(np.array(depths), size=count)
+        walked = scramble(puzzle.table, drawn, derived_seed(seed, 1))
+        states, name = walked.states, f"scrambles {_depths(depths)}, no undo"
     elif population is Population.EXPANDED:
         states, name = _expanded(puzzle, guide or base(puzzle), count, seed)
     else:
@@ -84,6 +85,12 @@ def draw(
         labels = lower(puzzle, states)
     kept = ~is_goal(puzzle.table, states)
     return Sample(name, states[kept], Labels(labels.kind, labels.costs[kept]))
+
+
+def _depths(depths: tuple[int, ...]) -> str:
+    """1..10, or 2, 9."""
+    is_range = len(depths) > 1 and depths == tuple(range(depths[0], depths[-1] + 1))
+    return f"{depths[0]}..{depths[-1]}" if is_range else ", ".join(map(str, depths))
 
 
 def exact(distances: DistanceTable, states: States) -> Labels:
@@ -107,7 +114,7 @@ def whole_space(puzzle: Puzzle, purpose: str) -> DistanceTable:
     except SpaceTooLarge as error:
         raise NotAvailable(
             f"{purpose} needs the true cost of every state, and {puzzle.name} has too many. Possible here: `max`, `conformal` "
-            f"and `grouped` with --labels lower, or --ball R for states near the goal. ({error})"
+            f"and `grouped` with --labels lower, or `exhaustive` with --ball R."
         ) from error
 
 

@@ -39,14 +39,15 @@ def calibrate(
     ball: Annotated[int | None, typer.Option(metavar="R", help="exhaustive: only states within R of the goal.")] = None,
     rounding: Annotated[str, typer.Option(metavar="none|integer|parity", help="How values are rounded up.")] = "integer",
     whole_numbers: Annotated[
-        bool, typer.Option("--whole-numbers", help="First convert the network, so that every device gives the same values.")
+        bool,
+        typer.Option("--whole-numbers", help="First convert the network, for good: values are then equal on all devices."),
     ] = False,
     compare: Annotated[bool, typer.Option("--compare", help="Try all methods, change nothing.")] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Move a network down until something is known about it, and write that into its bundle."""
-    from undershoot.bundles import bundle_folder, read_bundle
+    from undershoot.bundles import CERTIFICATE, bundle_folder, check_replaceable, read_bundle
     from undershoot.calibration.catalogue import Wanted
     from undershoot.calibration.catalogue import calibrate as fit
     from undershoot.calibration.populations import LabelSource, Population
@@ -67,7 +68,9 @@ def calibrate(
         seed,
         os.cpu_count() or 1,
     )
-    found = read_bundle(bundle)
+    folder = bundle_folder(bundle)
+    check_replaceable(folder)
+    found = read_bundle(bundle, with_calibration=False)
     if whole_numbers:
         found = _in_whole_numbers(found, seed)
     if compare:
@@ -76,8 +79,8 @@ def calibrate(
     calibration = fit(found.raw, method, wanted)
     calibrated = CalibratedHeuristic(found.raw, calibration)
     figures = _figures(found, calibrated, wanted)
-    folder = bundle_folder(bundle)
-    dataclasses.replace(found, calibration=calibration, certificate=None).save(folder)
+    was_certified = (folder / CERTIFICATE).exists()
+    dataclasses.replace(found, calibration=calibration).save(folder)
     drawing = _draw(found, calibrated, folder)
     document = {
         "puzzle": found.puzzle.name,
@@ -101,12 +104,12 @@ def calibrate(
     console.print(plain(f"{found.puzzle.name}, {method}: t = {t}, {source}"))
     if len(calibration.exceptions):
         console.print(f"{len(calibration.exceptions):,} states are listed and looked up")
-    console.print(plain(f"It {calibration.guarantee}."))
+    console.print(plain(calibration.guarantee.sentence))
     console.print(
-        f"mean h {figures['mean_before']:.3f} before, {figures['mean_after']:.3f} after; above the true cost on "
+        f"mean h {figures['mean_before']:.3f} before, {figures['mean_after']:.3f} after; above the {figures['label']} on "
         f"{figures['violation_rate']:.3%} of {figures['tested']:,} fresh states ({figures['tested_on']})"
     )
-    if found.certificate is not None:
+    if was_certified:
         console.print("The certificate that the bundle had was for its old calibration, and is gone: certify again.")
     if drawing is not None:
         console.print(plain(f"landscape: {drawing}"))
@@ -119,17 +122,19 @@ def _in_whole_numbers(bundle: "Bundle", seed: int) -> "Bundle":
     from undershoot.errors import NotAvailable
     from undershoot.heuristics.neural import Network
     from undershoot.heuristics.whole_numbers import to_whole_numbers
-    from undershoot.kernels.scrambles import scrambles_up_to
+    from undershoot.kernels.scrambles import derived_seed, scrambles_up_to
 
     if not isinstance(bundle.network, Network):
         raise UndershootError(f"the network in {bundle.name} is one of whole numbers already; leave --whole-numbers out")
     table = bundle.puzzle.table
     deepest = min(30, int(table.forward.legal.sum())) if table.presses_commute else 30
+    seed = derived_seed(seed, 4)  # none of the states that a margin is fitted to
     states = scrambles_up_to(table, 10_000, deepest, seed).states
     with contextlib.suppress(NotAvailable):  # then scrambles alone
         states = np.concatenate([states, bundle.puzzle.sample(10_000, seed)])
     network = to_whole_numbers(bundle.network, bundle.puzzle.encoding, states)
-    return dataclasses.replace(bundle, network=network, calibration=None, certificate=None)
+    command = f"{bundle.command} and then undershoot calibrate --whole-numbers"
+    return dataclasses.replace(bundle, network=network, figures={}, command=command)
 
 
 def _one_of(kind: Any, text: str, option: str) -> Any:
@@ -141,23 +146,24 @@ def _one_of(kind: Any, text: str, option: str) -> Any:
 def _figures(bundle: "Bundle", calibrated: "CalibratedHeuristic", wanted: "Wanted") -> dict[str, Any]:
     """On fresh draws, independent of those that were fitted to."""
     from undershoot.calibration.populations import LabelSource, Population, draw
-    from undershoot.errors import NotAvailable
+    from undershoot.errors import NotAvailable, SpaceTooLarge
     from undershoot.kernels.scrambles import derived_seed
 
     population = Population.SCRAMBLES if calibrated.calibration.method == "scramble" else wanted.population
     try:
         sample = draw(bundle.puzzle, population, LabelSource.EXACT, 10_000, derived_seed(wanted.seed, 7), wanted.depths)
-        what = "true costs"
-    except NotAvailable:
+        label = "true cost"
+    except (NotAvailable, SpaceTooLarge):
         sample = draw(bundle.puzzle, population, LabelSource.LOWER, 1_000, derived_seed(wanted.seed, 7), wanted.depths)
-        what = "lower bounds of costs"
+        label = "lower bound of the cost"
     after = calibrated(sample.states)
     return {
         "mean_before": float(bundle.raw(sample.states).mean()),
         "mean_after": float(after.mean()),
         "violation_rate": float((after > sample.labels.costs).mean()),
         "tested": len(sample.states),
-        "tested_on": f"{sample.population}, {what}",
+        "tested_on": sample.population,
+        "label": label,
     }
 
 

@@ -26,11 +26,14 @@ def certify(
     as_json: AsJson = False,
 ) -> None:
     """Check a heuristic on every state and every move, and write a certificate."""
-    from undershoot.bundles import CERTIFICATE, bundle_folder, read_bundle
+    from undershoot.bundles import CERTIFICATE, bundle_folder, read_bundle, read_certificate
     from undershoot.certification import certificate
 
     _exclusive(ball, sample)
-    found = read_bundle(bundle)
+    kept = read_certificate(bundle_folder(bundle))
+    if ball is not None and kept is not None and kept["radius"] is None:
+        raise UndershootError(f"{bundle} has a certificate for all states; one for a ball would say less")
+    found = read_bundle(bundle, with_certificate=False)
     if found.calibration is None:
         raise UndershootError(f"{bundle} is not calibrated; do that first: undershoot calibrate {bundle} --method exhaustive")
     findings = _findings(found, ball, sample, seed)
@@ -53,10 +56,13 @@ def check(
     """Verify a bundle: its checksums, and every state anew against its certificate."""
     from undershoot.bundles import read_bundle
 
+    _exclusive(None, sample)
     found = read_bundle(bundle)
     if found.certificate is None:
         raise UndershootError(f"{bundle} has no certificate; make one: undershoot certify {bundle}")
-    findings = _findings(found, found.certificate["radius"] if sample is None else None, sample, seed)
+    if sample is not None and found.certificate["radius"] is not None:
+        raise UndershootError(f"the certificate of {bundle} is for a ball around the goal; leave --sample out")
+    findings = _findings(found, found.certificate["radius"], sample, seed)
     differing = []
     if sample is None:
         eta = found.certificate["arithmetic_margin"] or 0
@@ -81,11 +87,12 @@ def _findings(bundle: "Bundle", ball: int | None, sample: int | None, seed: int)
 
     from undershoot.calibration.populations import exact, whole_space
     from undershoot.certification import check_every_state, check_sample
+    from undershoot.kernels.scrambles import derived_seed
     from undershoot.oracles.cache import oracle
 
     distances = whole_space(bundle.puzzle, "A certificate") if ball is None else oracle(bundle.puzzle, radius=ball)
     if sample is not None:
-        states = bundle.puzzle.sample(sample, seed)
+        states = bundle.puzzle.sample(sample, derived_seed(seed, 9))  # not those of a calibration with this seed
         true_cost = exact(distances, states).costs.astype(np.int64)
         return check_sample(bundle.heuristic, states, true_cost, distances.states)
     with progress(f"checking {bundle.puzzle.name}", 2 * distances.states) as report:
@@ -127,5 +134,7 @@ def _show(
     console.print(f"{findings.edges:,} moves checked, {findings.inconsistent_edges:,} of them inconsistent")
     if proven:
         console.print(plain(f"Proven: it never overestimates{where}. Certificate: {path}"))
-    else:
+    elif findings.violations:
         console.print("No certificate: it overestimates. Calibrate it: undershoot calibrate BUNDLE --method exhaustive")
+    else:
+        console.print("The certificate does not describe this bundle; certify it again: undershoot certify BUNDLE")
