@@ -88,10 +88,9 @@ def check_every_state(
     def compare(start: int, stop: int) -> None:
         states = distances.states_of_rows(start, stop)
         children, legal = successors(table, states)
-        contexts = np.argmax(states == table.cursor, axis=1) if table.cursor is not None else np.zeros(len(states), np.int64)
         rows, _ = distances.look_up(children[legal])
         known = rows != UNKNOWN
-        most = values[rows[known]] + plan.cost[contexts][legal][known]
+        most = values[rows[known]] + plan.cost[table.contexts_of(states)][legal][known]
         here = np.repeat(values[start:stop], legal.sum(axis=1))[known]
         edges[start // CHUNK] = known.sum(), (here > most).sum()
 

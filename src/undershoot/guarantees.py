@@ -55,15 +55,6 @@ class Labels:
     def __len__(self) -> int:
         return len(self.costs)
 
-    def bounding_below(self) -> F32:
-        """The costs, if none of them can be above the true one; otherwise they are refused."""
-        if self.kind is LabelKind.UPPER:
-            raise UndershootError(
-                "these labels may lie above the true cost, as scramble lengths do; fitted to them, a heuristic overestimates. "
-                "Use exact costs, or lower bounds."
-            )
-        return self.costs
-
 
 class Standing(StrEnum):
     """How a claim of admissibility is founded."""

@@ -103,8 +103,13 @@ def test_with_the_true_costs_as_values_the_targets_are_the_true_costs(name: str)
     values[legal] = distances.distance(children[legal])
     goal_children = np.zeros_like(legal)
     goal_children[legal] = us.is_goal(puzzle.table, children[legal])
-    contexts = np.argmax(states == puzzle.table.cursor, axis=1) if puzzle.table.cursor is not None else np.zeros(len(rows), int)
-    arrays = (values, legal, forward_plan(puzzle.table).cost[contexts], goal_children, us.is_goal(puzzle.table, states))
+    arrays = (
+        values,
+        legal,
+        forward_plan(puzzle.table).cost[puzzle.table.contexts_of(states)],
+        goal_children,
+        us.is_goal(puzzle.table, states),
+    )
     values_, legal_, cost, goal_children_, is_goal = (torch.from_numpy(array) for array in arrays)
     targets = bellman_targets(plan, values_, legal_, cost, goal_children_, is_goal, torch.zeros(len(states)))
     np.testing.assert_array_equal(targets.numpy(), distances.distance(states))

@@ -76,17 +76,27 @@ def calibrate(network: NeuralHeuristic, method: str, wanted: Wanted) -> Calibrat
     if method in ("exhaustive", "exceptions"):
         return replace(_over_the_space(network, method, wanted), arithmetic_margin=eta, rounding=wanted.rounding)
     evidence = instances(network, wanted) if method == "trajectory" else states(network, wanted)
-    fitted = {"labels": len(evidence.scores), "population": evidence.population, "arithmetic_margin": eta}
+    margin = 0.0
+    margins: tuple[float, ...] = ()
+    confidence = 0.95 if wanted.confidence is None else wanted.confidence  # these two have no average form
     if method == "grouped":
-        margins, guarantee = grouped(evidence, wanted.alpha, 0.95 if wanted.confidence is None else wanted.confidence)
-        return Calibration(method, guarantee, group_margins=margins, rounding=wanted.rounding, **fitted)  # type: ignore[arg-type]
-    if method == "max":
-        margin, guarantee = maximum(evidence, 0.95 if wanted.confidence is None else wanted.confidence)
+        margins, guarantee = grouped(evidence, wanted.alpha, confidence)
+    elif method == "max":
+        margin, guarantee = maximum(evidence, confidence)
     elif method == "conformal":
         margin, guarantee = conformal(evidence, wanted.alpha, wanted.confidence)
     else:
         margin, guarantee = trajectory(evidence, wanted.alpha, wanted.confidence)
-    return Calibration(method, guarantee, margin, rounding=wanted.rounding, **fitted)  # type: ignore[arg-type]
+    return Calibration(
+        method,
+        guarantee,
+        margin,
+        margins,
+        eta,
+        wanted.rounding,
+        labels=len(evidence.scores),
+        population=evidence.population,
+    )
 
 
 def states(network: NeuralHeuristic, wanted: Wanted) -> Evidence:

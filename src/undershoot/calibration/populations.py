@@ -1,6 +1,5 @@
 """Which states are drawn, and what is known about their costs."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -101,9 +100,9 @@ def exact(distances: DistanceTable, states: States) -> Labels:
     return Labels(LabelKind.EXACT, cost.astype(np.float32))
 
 
-def lower(puzzle: Puzzle, states: States, budget: int = SEARCH_BUDGET, progress: Callable[[int], None] | None = None) -> Labels:
+def lower(puzzle: Puzzle, states: States, budget: int = SEARCH_BUDGET) -> Labels:
     """Lower bounds by searches with the base heuristic that are stopped; EXACT if all of them ended."""
-    found = solve_batch(puzzle, states, base(puzzle), SearchOptions(max_expanded=budget), progress=progress)
+    found = solve_batch(puzzle, states, base(puzzle), SearchOptions(max_expanded=budget))
     return labels_of_searches(found.results)
 
 

@@ -48,10 +48,9 @@ def path_scores(distances: DistanceTable, scores: AnyArray) -> AnyArray:
             stop = min(start + CHUNK, int(ends[cost]))
             states = distances.states_of_rows(start, stop)
             children, legal = successors(table, states)
-            contexts = np.argmax(states == table.cursor, axis=1) if table.cursor is not None else np.zeros(len(states), int)
             least = np.full(legal.shape, np.inf)
             rows, reached = distances.look_up(children[legal])
-            is_optimal = reached + plan.cost[contexts][legal] == cost
+            is_optimal = reached + plan.cost[table.contexts_of(states)][legal] == cost
             least[legal] = np.where(is_optimal, best[rows], np.inf)
             best[start:stop] = np.maximum(scores[start:stop], least.min(axis=1))
     return best

@@ -1,7 +1,5 @@
 """Heuristics by formula, proven for every state."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,16 +17,11 @@ from undershoot.puzzles.puzzle import Puzzle
 NO_PAIRS = np.zeros((0, 0), dtype=np.int32)
 
 
-@contextmanager
-def refusing_malformed(table: MoveTable, states: States) -> Iterator[None]:
-    """For compiled code that raises ValueError on values out of range, which spares a second look at every state."""
+def check_shape(table: MoveTable, states: States) -> None:
+    """Refuse what is no batch of states of this table. Values out of range are found by compiled code, which raises ValueError:
+    that spares a second look at every state."""
     if not isinstance(states, np.ndarray) or states.dtype != np.uint8 or states.ndim != 2 or states.shape[1] != table.cells:
         table.check_states(states)
-    try:
-        yield
-    except ValueError:
-        table.check_states(states)
-        raise
 
 
 @compiled
@@ -70,8 +63,12 @@ class Additive:
     def __call__(self, states: States) -> F32:
         """float32[B]."""
         pairs = self.formula.pair_cost
-        with refusing_malformed(self.table, states):
+        check_shape(self.table, states)
+        try:
             return _additive_values(self.formula.cell_cost, NO_PAIRS if pairs is None else pairs, self.formula.divisor, states)
+        except ValueError:
+            self.table.check_states(states)
+            raise
 
 
 def base(puzzle: Puzzle) -> Additive:

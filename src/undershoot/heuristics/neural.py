@@ -10,7 +10,7 @@ import numpy as np
 from undershoot.arrays import F32, I32, Number, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
-from undershoot.heuristics.analytic import NO_PAIRS, additive_value, refusing_malformed
+from undershoot.heuristics.analytic import NO_PAIRS, additive_value, check_shape
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.networks import Perceptron, outputs, perceptron
@@ -83,13 +83,21 @@ class NeuralHeuristic:
         """float32[B]."""
         formula, table = self.puzzle.base_heuristic, self.puzzle.table
         pairs = NO_PAIRS if formula.pair_cost is None else formula.pair_cost
-        with refusing_malformed(table, states):
+        check_shape(table, states)
+        try:
             return _values(self._compiled, formula.cell_cost, pairs, formula.divisor, table.goals, states)
+        except ValueError:
+            table.check_states(states)
+            raise
 
     def raw(self, states: States) -> F32:
         """float32[B]: what the network says, without h0, also for goals."""
-        with refusing_malformed(self.puzzle.table, states):
+        check_shape(self.puzzle.table, states)
+        try:
             return outputs(self._compiled, states)
+        except ValueError:
+            self.puzzle.table.check_states(states)
+            raise
 
 
 @compiled

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, U8, U16, AnyArray, Bools, States
+from undershoot.arrays import I32, I64, U8, U16, AnyArray, Bools, States
 from undershoot.errors import MalformedState, MoveTableError
 
 MAX_CELLS = 255
@@ -117,6 +117,12 @@ class MoveTable:
     def has_distinct_values(self) -> bool:
         """Whether actions only move values, and no value occurs twice."""
         return not self.shift.any() and all(len(set(goal.tolist())) == self.cells for goal in self.goals)
+
+    def contexts_of(self, states: States) -> I64:
+        """int64[B]: the cell of the cursor in each state, 0 where there is no cursor."""
+        if self.cursor is None:
+            return np.zeros(len(states), dtype=np.int64)
+        return np.asarray(np.argmax(states == self.cursor, axis=1), dtype=np.int64)
 
     def check_states(self, states: States) -> None:
         """Refuse what is not uint8[B, n] with values that the cells can hold; compiled code does not look."""

@@ -388,8 +388,7 @@ class _Searches:
         """int64[K]: how many states of each path have h above what the path still costs."""
         if not len(states):
             return np.zeros(len(ends), dtype=np.int64)
-        contexts = np.argmax(states == self.puzzle.table.cursor, axis=1) if self.puzzle.table.cursor is not None else 0
-        costs = self.plan.cost[contexts, actions]
+        costs = self.plan.cost[self.puzzle.table.contexts_of(states), actions]
         walked = np.concatenate([[0], np.cumsum(costs)])
         to_go = np.repeat(walked[ends], numbers[:, 0]) - walked[:-1]
         over = np.concatenate([[0], np.cumsum(self.heuristic(states) > to_go + 1e-4)])

@@ -124,12 +124,11 @@ class CpuLearner:
         goals = np.zeros(legal.shape, dtype=np.bool_)
         goals[legal] = is_goal(table, rows)
         plan = forward_plan(table)
-        contexts = np.argmax(once == table.cursor, axis=1) if table.cursor is not None else np.zeros(len(once), dtype=np.int64)
         result: F32 = bellman_targets(
             self.recipe,
             torch.from_numpy(values),
             torch.from_numpy(legal),
-            torch.from_numpy(plan.cost[contexts]),
+            torch.from_numpy(plan.cost[table.contexts_of(once)]),
             torch.from_numpy(goals),
             torch.from_numpy(is_goal(table, once)),
             torch.from_numpy(base(self.puzzle)(once)),
