@@ -5,11 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from undershoot.arrays import F32, I64, U16, U64, Keys, States
-from undershoot.errors import NotAvailable
+from undershoot.arrays import F32, U16, U64, Keys, States
+from undershoot.errors import NotAvailable, UndershootError
 from undershoot.guarantees import Guarantee, Rounding
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.combined import round_up
+from undershoot.heuristics.families import groups_of, lowered
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.kernels.cpu import is_goal, pack
 from undershoot.oracles.state_index import build_index, look_up, slots_for
@@ -26,10 +27,12 @@ class Calibration:
     method: str
     guarantee: Guarantee
     margin: float = 0.0
-    """t: h_t = network - t. May be negative."""
+    """t of h_t, see `families`. May be negative."""
     group_margins: tuple[float, ...] = ()
     """Instead of `margin`, one for each group; group k holds the states on which the network says k to k + 1 (the last: k or
     more; the first also less than 0). Infinite where the answer is h0."""
+    level_margins: tuple[float, ...] = ()
+    """Instead of `margin`, one for each level; minus infinity where every state passes."""
     arithmetic_margin: float = FLOAT_MARGIN
     """eta: subtracted as well; 0 for whole-number networks."""
     rounding: Rounding = Rounding.INTEGER
@@ -43,16 +46,13 @@ class Calibration:
     """Where they come from."""
 
     def margins(self, raw: F32) -> F32:
-        """float32[B] or float32[1]: what is subtracted, rounded up so that single precision takes nothing back."""
-        t = np.array(self.group_margins or [self.margin], dtype=np.float64) + self.arithmetic_margin
+        """t as `lowered` takes it, rounded up so that single precision takes nothing back."""
+        t = np.array(self.level_margins or self.group_margins or [self.margin], dtype=np.float64) + self.arithmetic_margin
         single = t.astype(np.float32)
         single = np.where(single < t, np.nextafter(single, np.float32(np.inf)), single)
-        return single[groups_of(raw, len(single))]
-
-
-def groups_of(raw: F32, count: int) -> I64:
-    """int64[B]: the group of each state by what the network says, among `count`."""
-    return np.clip(np.floor(raw), 0, count - 1).astype(np.int64)
+        if not self.group_margins:
+            return single
+        return single[groups_of(raw, len(single))].reshape(len(raw), *[1] * (raw.ndim - 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,9 @@ class CalibratedHeuristic:
     calibration: Calibration
 
     def __post_init__(self) -> None:
+        levels = self.network.network.widths[-1] if self.network.has_levels else 0
+        if len(self.calibration.level_margins) not in (0, levels):
+            raise UndershootError(f"the calibration has {len(self.calibration.level_margins)} levels, the network {levels}")
         if self.calibration.rounding is Rounding.PARITY and not self.puzzle.has_cost_parity:
             raise NotAvailable(f"{self.puzzle.name} has no parity to round to; use integer")
 
@@ -102,7 +105,7 @@ class CalibratedHeuristic:
 
     def from_raw(self, raw: F32, states: States) -> F32:
         """float32[B], where the network's answers are known already."""
-        values = np.maximum(base(self.puzzle)(states), raw - self.calibration.margins(raw))
+        values = np.maximum(base(self.puzzle)(states), lowered(raw, self.calibration.margins(raw)))
         values = round_up(self.puzzle, self.calibration.rounding, values, states)
         if len(self.calibration.exceptions):
             _, listed = look_up(self.calibration.exceptions, self._index, pack(self.puzzle.table, states), -1)

@@ -11,15 +11,20 @@ from undershoot.arrays import F32, I32, Number, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
 from undershoot.heuristics.analytic import NO_PAIRS, additive_value, check_shape
+from undershoot.heuristics.families import lowered
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.compiler import compiled
+from undershoot.kernels.encodings import read
 from undershoot.kernels.networks import Perceptron, outputs, perceptron
+from undershoot.puzzles.encoding import Encoding
 from undershoot.puzzles.puzzle import Puzzle
+
+NO_MARGIN = np.zeros(1, dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The weights of a multilayer perceptron with ReLU between layers and one output."""
+    """The weights of a multilayer perceptron with ReLU between layers, and one output or several levels (see `families`)."""
 
     weights: tuple[F32, ...]
     """float32[in, out] each."""
@@ -30,18 +35,18 @@ class Network:
         if any(w.ndim != 2 for w in self.weights):
             raise UndershootError("the weights of a layer are a matrix [in, out]; others came")
         widths = [w.shape[1] for w in self.weights]
-        fits = len(self.weights) == len(self.biases) >= 2 and widths[-1] == 1
+        fits = len(self.weights) == len(self.biases) >= 2
         fits = fits and all(b.shape == (width,) for b, width in zip(self.biases, widths, strict=True))
         if not fits or any(w.shape[0] != width for w, width in zip(self.weights[1:], widths, strict=False)):
             shapes = ", ".join(f"{w.shape}" for w in self.weights)
-            raise UndershootError(f"these layers do not follow one another, or do not end in one number: {shapes}")
+            raise UndershootError(f"these layers do not follow one another: {shapes}")
         if not all(np.isfinite(array).all() for array in (*self.weights, *self.biases)):
             raise UndershootError("the network has weights that are not finite numbers; its training went astray")
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """From the input to the last hidden layer."""
-        return tuple(w.shape[0] for w in self.weights)
+        """From the input to the output."""
+        return (*(w.shape[0] for w in self.weights), self.weights[-1].shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +59,28 @@ class NeuralHeuristic:
     puzzle: Puzzle
     network: Network | WholeNetwork
     name: str = "network"
+    encoding: Encoding = None  # type: ignore[assignment]
+    """The puzzle's own if none is given."""
     guarantee: Guarantee = NO_GUARANTEE
-    rounding: Rounding = Rounding.NONE
 
     def __post_init__(self) -> None:
-        if self.network.widths[0] != self.puzzle.encoding.width:
+        if self.encoding is None:
+            object.__setattr__(self, "encoding", self.puzzle.encoding)
+        if self.network.widths[0] != self.encoding.width:
             raise UndershootError(
                 f"the network takes {self.network.widths[0]} inputs, but states of {self.puzzle.name} are encoded in "
-                f"{self.puzzle.encoding.width}; it belongs to another puzzle or encoding"
+                f"{self.encoding.width}; it belongs to another puzzle or encoding"
             )
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether the network answers with levels; see `families`."""
+        return self.network.widths[-1] > 1
+
+    @property
+    def rounding(self) -> Rounding:
+        """Levels are whole costs."""
+        return Rounding.INTEGER if self.has_levels else Rounding.NONE
 
     @property
     def fingerprint(self) -> str:
@@ -77,32 +95,30 @@ class NeuralHeuristic:
     @cached_property
     def _compiled(self) -> Perceptron:
         scales = self.network.scales if isinstance(self.network, WholeNetwork) else ()
-        return perceptron(self.puzzle.encoding.features, self.network.weights, self.network.biases, scales)
+        return perceptron(self.encoding.features, self.network.weights, self.network.biases, scales)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""
         formula, table = self.puzzle.base_heuristic, self.puzzle.table
         pairs = NO_PAIRS if formula.pair_cost is None else formula.pair_cost
-        check_shape(table, states)
-        try:
-            return _values(self._compiled, formula.cell_cost, pairs, formula.divisor, table.goals, states)
-        except ValueError:
-            table.check_states(states)
-            raise
+        values = lowered(self.raw(states), NO_MARGIN) if self.has_levels else self.raw(states)
+        _raise_to_base(values, formula.cell_cost, pairs, formula.divisor, table.goals, states)
+        return values
 
     def raw(self, states: States) -> F32:
-        """float32[B]: what the network says, without h0, also for goals."""
+        """float32[B], or float32[B, K] of levels: what the network says, without h0, also for goals."""
         check_shape(self.puzzle.table, states)
         try:
-            return outputs(self._compiled, states)
+            result = outputs(self._compiled, read(self.encoding, states))
         except ValueError:
             self.puzzle.table.check_states(states)
             raise
+        return result if self.has_levels else result[:, 0]
 
 
 @compiled
-def _values(network: Perceptron, cell_cost: I32, pair_cost: I32, divisor: Number, goals: States, states: States) -> F32:
-    values = outputs(network, states)
+def _raise_to_base(values: F32, cell_cost: I32, pair_cost: I32, divisor: Number, goals: States, states: States) -> None:
+    """In place: at least h0, 0 for goals."""
     for b in range(states.shape[0]):
         values[b] = max(values[b], additive_value(cell_cost, pair_cost, divisor, states, b))
         for g in range(goals.shape[0]):
@@ -111,7 +127,6 @@ def _values(network: Perceptron, cell_cost: I32, pair_cost: I32, divisor: Number
                 equal &= states[b, i] == goals[g, i]
             if equal:
                 values[b] = 0
-    return values
 
 
 def evaluate(heuristic: Callable[[States], F32], states: States, threads: int) -> F32:

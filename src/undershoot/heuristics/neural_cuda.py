@@ -14,7 +14,7 @@ from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.networks import HIGHEST_ACTIVATION
 from undershoot.kernels.tensors import TensorMoves
 from undershoot.puzzles.base_heuristics import BaseHeuristic
-from undershoot.puzzles.encoding import Encoding
+from undershoot.puzzles.encoding import Encoding, Reading
 from undershoot.puzzles.puzzle import Puzzle
 
 BLOCK = 512
@@ -28,23 +28,51 @@ class TensorEncoding:
         self.width = encoding.width
         features = torch.tensor(encoding.features, device=device, dtype=torch.int64)
         self.features = torch.where(features < 0, encoding.width, features)
-        self.is_full = bool((encoding.features >= 0).all())
         self.cells = torch.arange(len(features), device=device)
+        self.reading = None if encoding.reading is None else TensorReading(encoding.reading, device)
 
-    def first_layer(self, states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """float32[B, out]: the bias and the sum of the weight rows of the inputs that are on."""
-        if self.is_full:
-            return functional.embedding_bag(self._active(states), weight, mode="sum") + bias
-        return torch.addmm(bias, self.dense(states), weight)
+    def active(self, states: Tensor) -> Tensor:
+        """int64[B, active]: the inputs that are on; `width` stands for none."""
+        tokens = states.long() if self.reading is None else self.reading(states)
+        return self.features[self.cells, tokens].flatten(1)
 
-    def _active(self, states: Tensor) -> Tensor:
-        return self.features[self.cells, states.long()].flatten(1)
+    def sum_of_rows(self, states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """float32[B, out]: the first layer, as the bias and the sum of the weight rows of the inputs that are on."""
+        padded = functional.pad(weight, (0, 0, 0, 1))
+        return functional.embedding_bag(self.active(states), padded, mode="sum") + bias
 
-    def dense(self, states: Tensor) -> Tensor:
+    def dense(self, active: Tensor) -> Tensor:
         """float32[B, width] of zeros and ones. A spare last column takes what is off."""
-        active = self._active(states)
-        inputs = torch.zeros(len(states), self.width + 1, device=states.device)
+        inputs = torch.zeros(len(active), self.width + 1, device=active.device)
         return inputs.scatter_(1, active, 1.0)[:, :-1]
+
+
+class TensorReading:
+    """See `Reading`; the same tokens, on a device."""
+
+    def __init__(self, how: Reading, device: torch.device | str) -> None:
+        self.size = how.size
+        self.image_cells = torch.tensor(how.image_cells, device=device, dtype=torch.int64)
+        self.image_values = torch.tensor(how.image_values, device=device, dtype=torch.int64)
+        self.keys = torch.tensor(how.keys, device=device)
+        self.cells = torch.tensor(how.cells, device=device, dtype=torch.int64)
+        self.factors = torch.tensor(how.factors, device=device, dtype=torch.int64)
+        self.values = torch.tensor(how.values.astype(np.int64), device=device)
+        self.places = torch.arange(how.image_cells.shape[1] or 1, device=device)
+        self.numbers = torch.arange(len(how.cells), device=device)
+        self.pairs = torch.combinations(self.numbers, 2) if how.pairs else None
+
+    def __call__(self, states: Tensor) -> Tensor:
+        """int64[B, T]."""
+        seen = states.long()
+        if len(self.keys):
+            key = torch.stack([keys[self.places, seen].sum(dim=1) for keys in self.keys])
+            best = key.argmin(dim=0)
+            seen = self.image_values[best[:, None], seen.gather(1, self.image_cells[best])]
+        pieces = self.values[self.numbers, (seen[:, self.cells] * self.factors).sum(dim=2)]
+        if self.pairs is None:
+            return pieces
+        return pieces[:, self.pairs[:, 0]] * self.size + pieces[:, self.pairs[:, 1]]
 
 
 class TensorBase:
@@ -69,20 +97,27 @@ class TensorBase:
 
 
 def later_layers(x: Tensor, parts: Sequence[Tensor]) -> Tensor:
-    """float32[B]: from the sums of the first layer to the output; parts: weight [in, out], bias [out], and so on."""
+    """float32[B, K]: from the sums of the first layer to the output; parts: weight [in, out], bias [out], and so on."""
     for weight, bias in zip(parts[0::2], parts[1::2], strict=True):
         x = torch.addmm(bias, functional.relu(x), weight)
-    return x[:, 0]
+    return x
 
 
 def whole_layers(x: Tensor, parts: Sequence[Tensor], scales: Sequence[Tensor]) -> Tensor:
-    """float32[B]: as `later_layers`, for whole numbers; scales: [out] of every layer, the first included.
+    """float32[B, K]: as `later_layers`, for whole numbers; scales: [out] of every layer, the first included.
 
     Exact whatever the order of the sums. Even TF32 would be: factors have at most 8 bits.
     """
     for weight, bias, scale in zip(parts[0::2], parts[1::2], scales[:-1], strict=True):
         x = torch.addmm(bias, (x * scale).round().clamp(0, HIGHEST_ACTIVATION), weight)
-    return x[:, 0] * scales[-1]
+    return x * scales[-1]
+
+
+def leading(levels: Tensor) -> Tensor:
+    """float32[B]: how many levels from the first on are above 0; of one number, the number itself."""
+    if levels.shape[1] == 1:
+        return levels[:, 0]
+    return (levels > 0).to(torch.float32).cumprod(dim=1).sum(dim=1)
 
 
 def whole_tensors(network: WholeNetwork, device: torch.device | str) -> tuple[list[Tensor], list[Tensor]]:
@@ -102,12 +137,14 @@ class CudaHeuristic:
 
     name: str = "network on cuda"
     guarantee: Guarantee = NO_GUARANTEE
-    rounding: Rounding = Rounding.NONE
 
-    def __init__(self, puzzle: Puzzle, parts: Sequence[Tensor], scales: Sequence[Tensor] = ()) -> None:
+    def __init__(
+        self, puzzle: Puzzle, parts: Sequence[Tensor], scales: Sequence[Tensor] = (), encoding: Encoding | None = None
+    ) -> None:
         self.puzzle, self.parts, self.scales = puzzle, [part.detach() for part in parts], scales
+        self.rounding = Rounding.INTEGER if self.parts[-1].shape[0] > 1 else Rounding.NONE
         device = self.parts[0].device
-        self.encoding = TensorEncoding(puzzle.encoding, device)
+        self.encoding = TensorEncoding(encoding or puzzle.encoding, device)
         self.base = TensorBase(puzzle.base_heuristic, device)
         self.moves = TensorMoves(puzzle.table, device)
         self.lock = Lock()
@@ -132,9 +169,9 @@ class CudaHeuristic:
         return self.puzzle.table.fingerprint
 
     def _values(self, states: Tensor) -> Tensor:
-        first = self.encoding.first_layer(states, self.parts[0], self.parts[1])
+        first = self.encoding.sum_of_rows(states, self.parts[0], self.parts[1])
         later = self.parts[2:]
-        values = whole_layers(first, later, self.scales) if self.scales else later_layers(first, later)
+        values = leading(whole_layers(first, later, self.scales) if self.scales else later_layers(first, later))
         values = values.clamp_min(0) if self.base.is_zero else torch.maximum(values, self.base(states))
         return values.masked_fill(self.moves.is_goal(states), 0.0)
 

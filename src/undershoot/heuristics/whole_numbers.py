@@ -11,6 +11,7 @@ import numpy as np
 
 from undershoot.arrays import F32, I8, I32, I64, States
 from undershoot.errors import UndershootError
+from undershoot.kernels.encodings import dense
 from undershoot.kernels.networks import HIGHEST_ACTIVATION
 from undershoot.puzzles.encoding import Encoding
 
@@ -20,13 +21,17 @@ if TYPE_CHECKING:
 HIGHEST_WEIGHT = 127
 SUM_LIMIT = 2**24
 """float32 holds every whole number up to here."""
+UNIT = 2.0**-6
+"""What an activation of 1 stands for in training."""
+SMALLEST_WEIGHT = np.float32(2.0**-20)
+"""The largest weight of a neuron counts as at least so much."""
 LOWEST_SCALE, HIGHEST_SCALE = 2.0**-64, 2.0**64
 """Within these, no product overflows or loses bits by being subnormal, which devices treat differently."""
 
 
 @dataclass(frozen=True, eq=False)
 class WholeNetwork:
-    """A multilayer perceptron with whole weights, biases and activations, and one output.
+    """A multilayer perceptron with whole weights, biases and activations, and one output or several levels.
 
     sums = inputs @ weights + biases; a hidden activation is sum * scale, rounded to the nearest whole number, halves to
     even, and clamped to 0..255; the output is sum * scale. Inputs are 0 or 1. No sum can reach 2^24.
@@ -41,19 +46,19 @@ class WholeNetwork:
 
     def __post_init__(self) -> None:
         widths = [w.shape[1] for w in self.weights]
-        fits = len(self.weights) == len(self.biases) == len(self.scales) >= 2 and widths[-1] == 1
+        fits = len(self.weights) == len(self.biases) == len(self.scales) >= 2
         fits = fits and all(b.shape == s.shape == (n,) for b, s, n in zip(self.biases, self.scales, widths, strict=True))
         if not fits or any(w.shape[0] != width for w, width in zip(self.weights[1:], widths, strict=False)):
             shapes = ", ".join(f"{w.shape}" for w in self.weights)
-            raise UndershootError(f"these layers do not follow one another, or do not end in one number: {shapes}")
+            raise UndershootError(f"these layers do not follow one another: {shapes}")
         layers = zip(self.weights, self.biases, self.scales, strict=True)
         for number, (weight, bias, scale) in enumerate(layers):
             _check_layer(number, weight, bias, scale)
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """From the input to the last hidden layer."""
-        return tuple(w.shape[0] for w in self.weights)
+        """From the input to the output."""
+        return (*(w.shape[0] for w in self.weights), self.weights[-1].shape[1])
 
 
 def _check_layer(number: int, weight: I8, bias: I32, scale: F32) -> None:
@@ -84,6 +89,20 @@ def largest_sums(number: int, weight: I8, bias: I32) -> I64:
     return highest * total + np.abs(bias.astype(np.int64))
 
 
+def from_training(network: "Network") -> WholeNetwork:
+    """The network of whole numbers that was trained as such: an activation of 1 stands for UNIT."""
+    weights, biases, scales = [], [], []
+    unit = np.float32(1)
+    for number, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+        step = np.maximum(np.abs(weight).max(axis=0), SMALLEST_WEIGHT) / np.float32(HIGHEST_WEIGHT)
+        weights.append(np.rint(weight / step).astype(np.int8))
+        biases.append(np.rint(bias / (step * unit)).astype(np.int32))
+        is_last = number == len(network.weights) - 1
+        scales.append((step * unit if is_last else step * unit / np.float32(UNIT)).astype(np.float32))
+        unit = np.float32(UNIT)
+    return WholeNetwork(tuple(weights), tuple(biases), tuple(scales))
+
+
 def to_whole_numbers(network: "Network", encoding: Encoding, states: States) -> WholeNetwork:
     """A network of whole numbers that says almost what `network` says.
 
@@ -92,7 +111,7 @@ def to_whole_numbers(network: "Network", encoding: Encoding, states: States) -> 
     """
     if len(states) == 0:
         raise UndershootError("a network cannot be made whole without states; give some thousands")
-    exact = whole = encoding.dense(states).astype(np.float64)
+    exact = whole = dense(encoding, states).astype(np.float64)
     unit, highest = 1.0, 1  # an input of 1 stands for `unit`
     weights, biases, scales = [], [], []
     for number, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):

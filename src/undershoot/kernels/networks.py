@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import F32, I8, I32, I64, Number, States
+from undershoot.arrays import F32, I8, I32, I64, U16, Number, States
 from undershoot.kernels.compiler import compiled
 
 LANES = 16
@@ -20,10 +20,10 @@ HIGHEST_ACTIVATION = 255
 
 
 class Perceptron(NamedTuple):
-    """ReLU between layers, one number at the end; or a network of whole numbers, see `WholeNetwork`."""
+    """ReLU between layers; or a network of whole numbers, see `WholeNetwork`."""
 
     features: I32
-    """int32[n, m, K]: the inputs that each value on each cell switches on; -1 for none. See `Encoding`."""
+    """int32[T, M, K]: the inputs that each token switches on; -1 for none. See `Encoding`."""
     flat: F32
     """Weights [in, out], row by row, and then the bias, layer after layer."""
     sizes: I64
@@ -35,8 +35,8 @@ class Perceptron(NamedTuple):
 def perceptron(
     features: I32, weights: Sequence[F32 | I8], biases: Sequence[F32 | I32], scales: Sequence[F32] = ()
 ) -> Perceptron:
-    """weights[l]: [in, out]; biases[l], scales[l]: [out]; the last layer has one output. Without scales, of float32."""
-    sizes = [weights[0].shape[0]] + [-(-w.shape[1] // LANES) * LANES for w in weights[:-1]] + [1]
+    """weights[l]: [in, out]; biases[l], scales[l]: [out]. Without scales, of float32."""
+    sizes = [weights[0].shape[0]] + [-(-w.shape[1] // LANES) * LANES for w in weights[:-1]] + [weights[-1].shape[1]]
     parts = []
     for weight, bias, rows, columns in zip(weights, biases, sizes[:-1], sizes[1:], strict=True):
         padded = np.zeros((rows + 1, columns), dtype=np.float32)
@@ -50,16 +50,16 @@ def perceptron(
 
 
 @compiled
-def outputs(network: Perceptron, states: States) -> F32:
-    """float32[B]."""
+def outputs(network: Perceptron, tokens: States | U16) -> F32:
+    """float32[B, out]."""
     flat, sizes, scales = network.flat, network.sizes, network.scales
-    count, layers = states.shape[0], sizes.shape[0] - 1
-    result = np.empty(count, dtype=np.float32)
+    count, layers = tokens.shape[0], sizes.shape[0] - 1
+    result = np.empty((count, sizes[layers]), dtype=np.float32)
     widest = sizes[1:].max()
     a, b = np.zeros((BLOCK, widest), dtype=np.float32), np.zeros((BLOCK, widest), dtype=np.float32)
     for start in range(0, count, BLOCK):
         rows = min(BLOCK, count - start)
-        _first(network.features, _weights(flat, 0, sizes[0], sizes[1]), scales[: sizes[1]], states, start, rows, a)
+        _first(network.features, _weights(flat, 0, sizes[0], sizes[1]), scales[: sizes[1]], tokens, start, rows, a)
         at, neuron = (sizes[0] + 1) * sizes[1], sizes[1]
         for layer in range(1, layers - 1):
             width = sizes[layer + 1]
@@ -67,11 +67,7 @@ def outputs(network: Perceptron, states: States) -> F32:
             a, b = b, a
             at += (sizes[layer] + 1) * width
             neuron += width
-        for r in range(rows):
-            total = flat[at + sizes[layers - 1]]
-            for k in range(sizes[layers - 1]):
-                total += a[r, k] * flat[at + k]
-            result[start + r] = total * scales[neuron] if scales.size else total
+        _last(_weights(flat, at, sizes[layers - 1], sizes[layers]), scales[neuron:], a, start, rows, result)
     return result
 
 
@@ -82,14 +78,14 @@ def _weights(flat: F32, at: Number, inputs: Number, width: Number) -> F32:
 
 
 @compiled
-def _first(features: I32, weights: F32, scales: F32, states: States, start: Number, rows: Number, out: F32) -> None:
+def _first(features: I32, weights: F32, scales: F32, tokens: States | U16, start: Number, rows: Number, out: F32) -> None:
     """Adds up the weight rows of the inputs that are on."""
     bias, width = weights.shape[0] - 1, weights.shape[1]
     for r in range(rows):
         for j in range(width):
             out[r, j] = weights[bias, j]
-        for i in range(states.shape[1]):
-            value = states[start + r, i]
+        for i in range(tokens.shape[1]):
+            value = tokens[start + r, i]
             if value >= features.shape[1]:
                 raise ValueError("a value is out of range")
             for k in range(features.shape[2]):
@@ -123,6 +119,26 @@ def _dense(weights: F32, scales: F32, a: F32, rows: Number, out: F32) -> None:
 
 
 @compiled
+def _last(weights: F32, scales: F32, a: F32, start: Number, rows: Number, result: F32) -> None:
+    inputs, width = weights.shape[0] - 1, weights.shape[1]
+    for r in range(rows):
+        if width == 1:
+            total = weights[inputs, 0]
+            for k in range(inputs):
+                total += a[r, k] * weights[k, 0]
+            result[start + r, 0] = total
+        else:
+            for j in range(width):
+                result[start + r, j] = weights[inputs, j]
+            for k in range(inputs):
+                for j in range(width):
+                    result[start + r, j] += a[r, k] * weights[k, j]
+        if scales.size:
+            for j in range(width):
+                result[start + r, j] *= scales[j]
+
+
+@compiled
 def _activate(scales: F32, width: Number, out: F32, r: Number) -> None:
     """From sums to activations: ReLU, or for whole numbers the nearest one in 0..255, halves to even."""
     if scales.size == 0:
@@ -137,15 +153,15 @@ def _activate(scales: F32, width: Number, out: F32, r: Number) -> None:
 
 
 @compiled
-def first_layer(features: I32, weight: F32, bias: F32, states: States) -> F32:
+def first_layer(features: I32, weight: F32, bias: F32, tokens: States | U16) -> F32:
     """float32[B, out]: what the dense layer gives for the encoded states, as a sum of rows of weight, float32[in, out]."""
-    out = np.empty((states.shape[0], weight.shape[1]), dtype=np.float32)
-    for b in range(states.shape[0]):
+    out = np.empty((tokens.shape[0], weight.shape[1]), dtype=np.float32)
+    for b in range(tokens.shape[0]):
         for j in range(weight.shape[1]):
             out[b, j] = bias[j]
-        for i in range(states.shape[1]):
+        for i in range(tokens.shape[1]):
             for k in range(features.shape[2]):
-                feature = features[i, states[b, i], k]
+                feature = features[i, tokens[b, i], k]
                 if feature >= 0:
                     for j in range(weight.shape[1]):
                         out[b, j] += weight[feature, j]
@@ -153,13 +169,13 @@ def first_layer(features: I32, weight: F32, bias: F32, states: States) -> F32:
 
 
 @compiled
-def first_layer_gradient(features: I32, inputs: Number, gradient: F32, states: States) -> F32:
+def first_layer_gradient(features: I32, inputs: Number, gradient: F32, tokens: States | U16) -> F32:
     """float32[inputs, out]: of the weight, where `gradient`, float32[B, out], is that of the layer's output."""
     result = np.zeros((inputs, gradient.shape[1]), dtype=np.float32)
-    for b in range(states.shape[0]):
-        for i in range(states.shape[1]):
+    for b in range(tokens.shape[0]):
+        for i in range(tokens.shape[1]):
             for k in range(features.shape[2]):
-                feature = features[i, states[b, i], k]
+                feature = features[i, tokens[b, i], k]
                 if feature >= 0:
                     for j in range(gradient.shape[1]):
                         result[feature, j] += gradient[b, j]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, U64, AnyArray, Bools, Number, States
+from undershoot.arrays import I32, I64, U64, AnyArray, Bools, Number, States
 from undershoot.errors import UndershootError
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.cpu import context_of, step_into
@@ -18,7 +18,8 @@ GAMMA, FACTOR_1, FACTOR_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB13
 """The constants of splitmix64."""
 ROW_FACTOR = 0xD1342543DE82EF95
 DEPTHS = 0x5851F42D4C957F2D
-"""Sets the draws of depths apart from those of walks."""
+ROWS = 0x2545F4914F6CDD1D
+"""Set the draws of depths and of rows apart from those of walks."""
 
 
 class ScrambleRule(StrEnum):
@@ -71,7 +72,12 @@ def scramble(table: MoveTable, depths: AnyArray, seed: int, rule: ScrambleRule =
 
 def scrambles_up_to(table: MoveTable, count: int, depth: int, seed: int, rule: ScrambleRule = ScrambleRule.PROPER) -> Scrambles:
     """`count` scrambles, their depths drawn uniformly from 1..depth."""
-    return scramble(table, _depths(count, depth, np.uint64(seed % 2**64)), seed, rule)
+    return scramble(table, 1 + _numbers(count, depth, np.uint64(seed % 2**64 ^ DEPTHS)), seed, rule)
+
+
+def random_rows(count: int, bound: int, seed: int) -> I64:
+    """int64[count]: uniform in 0..bound - 1, bound up to 2^31."""
+    return _numbers(count, bound, np.uint64(seed % 2**64 ^ ROWS))
 
 
 def derived_seed(seed: int, *numbers: int) -> int:
@@ -124,12 +130,12 @@ def _seed_row(state: U64, seed: Number, row: Number) -> None:
 
 
 @compiled
-def _depths(count: Number, depth: Number, seed: Number) -> I32:
-    result = np.empty(count, dtype=np.int32)
+def _numbers(count: Number, bound: Number, seed: Number) -> I64:
+    result = np.empty(count, dtype=np.int64)
     random = np.zeros(1, dtype=np.uint64)
     for b in range(count):
-        _seed_row(random, seed ^ np.uint64(DEPTHS), b)
-        result[b] = 1 + _below(random, depth)
+        _seed_row(random, seed, b)
+        result[b] = _below(random, bound)
     return result
 
 

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from undershoot.errors import IllegalMove, NotAvailable
 from undershoot.kernels.plan import packing_of
-from undershoot.kernels.scrambles import DEPTHS, FACTOR_1, FACTOR_2, GAMMA, ROW_FACTOR, ScrambleRule, followers
+from undershoot.kernels.scrambles import DEPTHS, FACTOR_1, FACTOR_2, GAMMA, ROW_FACTOR, ROWS, ScrambleRule, followers
 from undershoot.puzzles.moves import MoveTable
 
 
@@ -113,6 +113,12 @@ class TensorScrambles:
             before, last = torch.where(walks, context, before), torch.where(walks, s, last)
             context = torch.where(walks, self.landing[context, s], context)
         return states
+
+
+def random_rows(count: int, bound: int, seed: Tensor) -> Tensor:
+    """int64[count], those of the CPU for the same seed."""
+    rows = torch.arange(count, device=seed.device)
+    return _below(_seeded(seed ^ signed(ROWS), rows), bound)[1]
 
 
 def signed(number: int) -> int:

@@ -67,6 +67,10 @@ class DistanceTable:
         """uint8[stop - start, n]: the states of a range of rows; row 0 is a goal, the last row is farthest."""
         return unpack(self.table, self.keys[start:stop])
 
+    def states_of(self, rows: I64) -> States:
+        """uint8[B, n]: the states of these rows."""
+        return unpack(self.table, self.keys[rows])
+
     def within(self, radius: int) -> "DistanceTable":
         """The part of this table inside a smaller ball."""
         if radius < 0 or (self.radius is not None and radius > self.radius):

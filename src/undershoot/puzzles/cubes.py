@@ -59,6 +59,11 @@ def cube(side: int, quarter_turns: bool) -> Puzzle:
         encoding=one_hot(table.modulus),
         base_heuristic=zero_heuristic(cells, len(FACES)),
         parity=space.corner_parity if quarter_turns else None,
+        pieces=tuple(
+            tuple(int(cell) for cell in piece)
+            for piece in (*geometry.corners, *geometry.edges)
+            if not np.isin(piece, space.held).any()
+        ),
     )
 
 

@@ -1,31 +1,64 @@
 """How a network sees a state: which inputs are 1."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, U16, States
+from undershoot.arrays import I32, I64, U8, U16, AnyArray
+from undershoot.puzzles.moves import MoveTable
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How a state becomes tokens: of its images under the symmetries one is chosen, its pieces are read, and maybe paired.
+
+    The image is the one with the least key, key = the sum over all cells i of keys[s, i, value], mod 2^64: the same for all
+    states that are images of one another. A piece is read as values[p, sum over j of factors[p, j] * value of cells[p, j]].
+    With pairs, tokens are a * M + b for pieces a, b of all pairs; otherwise the pieces themselves.
+    """
+
+    image_cells: U8
+    """uint8[S, n] as in `Symmetry`; S is 0 or 1 if states are taken as they are."""
+    image_values: U8
+    """uint8[S, m]."""
+    keys: I64
+    """int64[S, n, m]."""
+    cells: I32
+    """int32[P, c]."""
+    factors: I32
+    """int32[P, c]; 0 pads."""
+    values: U16
+    """uint16[P, codes], all below M."""
+    size: int
+    """M, how many values a piece has."""
+    pairs: bool
+
+    @property
+    def tokens(self) -> int:
+        """How many a state has."""
+        count = len(self.cells)
+        return count * (count - 1) // 2 if self.pairs else count
 
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """Value v on cell i switches on the inputs features[i, v, :]; -1 stands for none.
+    """Token i switches on the inputs features[i, token, :]; -1 stands for none. Without a reading, tokens are the values of
+    the cells.
 
     A first layer may add the weight rows of these inputs instead of multiplying a mostly empty vector.
     """
 
     width: int
     features: I32
-    """int32[n, m, K], numbers below `width`."""
+    """int32[T, M, K], numbers below `width`."""
+    reading: Reading | None = None
 
-    def dense(self, states: States) -> F32:
-        """float32[B, width] of zeros and ones."""
-        active = self.features[np.arange(states.shape[1]), states]
-        active = active.reshape(len(states), active.shape[1] * active.shape[2])
-        inputs = np.zeros((len(states), self.width + 1), dtype=np.float32)
-        # Input number -1 is the spare last column, cut off below.
-        np.put_along_axis(inputs, active.astype(np.int64) % (self.width + 1), 1.0, axis=1)
-        return inputs[:, : self.width]
+    @property
+    def active(self) -> int:
+        """How many inputs can be 1 at once."""
+        return int((self.features >= 0).any(axis=1).sum())
 
 
 def one_hot(modulus: U16, silent: int | None = None) -> Encoding:
@@ -39,3 +72,89 @@ def one_hot(modulus: U16, silent: int | None = None) -> Encoding:
                 features[i, v, 0] = width
                 width += 1
     return Encoding(width, features)
+
+
+def of_pieces(table: MoveTable, pieces: Sequence[Sequence[int]], pairs: bool, canonical: bool) -> Encoding:
+    """One input for every piece and what it can hold, or for every pair of pieces and what they can hold together.
+
+    pieces: the cells of each; moves must carry pieces to pieces.
+    """
+    contents = _contents(table, pieces)
+    longest = max(map(len, pieces))
+    base = int(table.modulus.max())
+    cells, factors = np.zeros((2, len(pieces), longest), dtype=np.int32)
+    values = np.zeros((len(pieces), base**longest), dtype=np.uint16)
+    for p, (place, held) in enumerate(zip(pieces, contents, strict=True)):
+        cells[p, : len(place)], factors[p, : len(place)] = place, base ** np.arange(len(place))
+        for value, content in enumerate(held):
+            values[p, np.dot(content, factors[p, : len(place)])] = value
+    size = max(map(len, contents))
+    reading = Reading(*_images(table, canonical), cells, factors, values, size, pairs)
+    if not pairs:
+        return _every_token(reading, [range(len(held)) for held in contents])
+    # Where every piece is of its own kind, no two places hold the same one.
+    kinds = [[tuple(sorted(content)) for content in held] for held in contents]
+    in_goal = [tuple(sorted(table.goals[0, list(place)].tolist())) for place in pieces]
+    are_distinct = len(table.goals) == 1 and len(set(in_goal)) == len(pieces)
+    possible = [
+        [a * size + b for a, x in enumerate(kinds[p]) for b, y in enumerate(kinds[q]) if not (are_distinct and x == y)]
+        for p, q in combinations(range(len(pieces)), 2)
+    ]
+    return _every_token(reading, possible)
+
+
+def of_sums(table: MoveTable, matrix: U8, canonical: bool) -> Encoding:
+    """One input for every row of the matrix over the field of two elements and value of its product with the state."""
+    most = int(matrix.sum(axis=1).max())
+    cells, factors = np.zeros((2, len(matrix), most), dtype=np.int32)
+    for p, row in enumerate(matrix):
+        among = np.flatnonzero(row)
+        cells[p, : len(among)], factors[p, : len(among)] = among, 1
+    values = np.tile(np.arange(most + 1, dtype=np.uint16) % 2, (len(matrix), 1))
+    return _every_token(Reading(*_images(table, canonical), cells, factors, values, 2, pairs=False), [range(2)] * len(matrix))
+
+
+def _every_token(reading: Reading, possible: Sequence[Sequence[int]]) -> Encoding:
+    features = np.full((reading.tokens, 1 + max(map(max, possible)), 1), -1, dtype=np.int32)
+    width = 0
+    for token, values in enumerate(possible):
+        features[token, values, 0] = width + np.arange(len(values))
+        width += len(values)
+    return Encoding(width, features, reading)
+
+
+def _contents(table: MoveTable, pieces: Sequence[Sequence[int]]) -> list[list[tuple[int, ...]]]:
+    """What each piece can hold: what moves bring there, from the goals on; all values if it is a single cell."""
+    if all(len(place) == 1 for place in pieces):
+        return [[(v,) for v in range(int(table.modulus[place[0]]))] for place in pieces]
+    place_of = {cell: p for p, place in enumerate(pieces) for cell in place}
+    held = [{tuple(goal[list(place)].tolist()) for goal in table.goals} for place in pieces]
+    carried = []
+    for c, a in np.argwhere(table.legal):
+        for p, place in enumerate(pieces):
+            sources = table.source[c, a, list(place)].tolist()
+            q = place_of[sources[0]]
+            order = [list(pieces[q]).index(cell) for cell in sources]
+            carried.append((p, q, order, table.shift[c, a, list(place)], table.modulus[list(place)]))
+    grew = True
+    while grew:
+        before = sum(map(len, held))
+        for p, q, order, shift, modulus in carried:
+            held[p] |= {tuple(((np.array(content)[order] + shift) % modulus).tolist()) for content in held[q]}
+        grew = sum(map(len, held)) > before
+    return [sorted(contents) for contents in held]
+
+
+def _images(table: MoveTable, canonical: bool) -> tuple[U8, U8, I64]:
+    """The first three fields of a reading."""
+    symmetries = table.symmetries if canonical else ()
+    m = int(table.modulus.max())
+    cells = np.zeros((len(symmetries), table.cells), dtype=np.uint8)
+    values: AnyArray = np.zeros((len(symmetries), m), dtype=np.uint8)
+    keys = np.zeros((len(symmetries), table.cells, m), dtype=np.int64)
+    random = np.random.default_rng(0).integers(-(2**62), 2**62, size=(table.cells, m))
+    for s, symmetry in enumerate(symmetries):
+        cells[s], values[s] = symmetry.cells, symmetry.values
+        # On cell i of the image stands values[state[cells[i]]].
+        keys[s, symmetry.cells] = random[:, symmetry.values]
+    return cells, values, keys

@@ -38,6 +38,7 @@ def lights_out(rows: int, columns: int) -> Puzzle:
         encoding=_neighbour_bits(rows, columns),
         base_heuristic=BaseHeuristic("lit / 5", np.tile(np.array([0, 1], dtype=np.int32), (n, 1)), divisor=5),
         parity=solver.press_parity,
+        pressed=solver.solution,
     )
 
 
@@ -85,6 +86,11 @@ class ImageSpace:
         self.kernel = reduced[self.rank :, n:]
         """uint8[nullity, n], a basis of the presses that change nothing."""
         self._half_solution = _solve(presses, np.ones(n, dtype=np.uint8))
+        # A reduced row with its first 1 in column c says: press c if the lights in its right half are odd in number.
+        self.solution = np.zeros((n, n), dtype=np.uint8)
+        """uint8[n, n]: times lights that can be solved, mod 2, presses that solve them."""
+        for row in reduced[: self.rank]:
+            self.solution[int(np.argmax(row[:n]))] = row[n:]
 
     @property
     def size(self) -> int:

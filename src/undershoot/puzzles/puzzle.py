@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from undershoot.arrays import I64, Bools, States
+from undershoot.arrays import I64, U8, Bools, States
 from undershoot.errors import MalformedState, NotAvailable, UndershootError, UnsolvableState
 from undershoot.puzzles.base_heuristics import BaseHeuristic
-from undershoot.puzzles.encoding import Encoding
+from undershoot.puzzles.encoding import Encoding, of_pieces, of_sums
 from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.notation import Notation, one_state
 from undershoot.puzzles.pictures import Picture
@@ -37,6 +37,29 @@ class Puzzle:
     """See `cost_parity`; where it is None, that of the permutation serves if every action agrees with it."""
     definition: str = ""
     """The text of its puzzle file; empty for puzzles of the catalogue."""
+    pieces: tuple[tuple[int, ...], ...] = ()
+    """The cells of each piece, where several move together (the stickers of a corner); empty if every cell is a piece."""
+    pressed: U8 | None = None
+    """uint8[n, n], where presses commute: its product with a state, mod 2, is a set of presses that solves it."""
+
+    def encoded(self, name: str = "cells", canonical: bool = False) -> Encoding:
+        """An encoding by its name: `cells` (the puzzle's own), `pieces`, `pairs` (of pieces), or `presses`.
+
+        canonical: states that are images of one another under the puzzle's symmetries are seen alike.
+        """
+        if canonical and not self.table.symmetries:
+            raise NotAvailable(f"{self.name} has no symmetries given; leave canonical out")
+        if name == "presses" and self.pressed is None:
+            raise NotAvailable(f"{self.name} has no encoding `presses`; it is for Lights Out. Use cells, pieces or pairs")
+        if name == "cells" and not canonical:
+            return self.encoding
+        if name == "presses" and self.pressed is not None:
+            return of_sums(self.table, self.pressed, canonical)
+        if name not in ("pieces", "pairs"):
+            whose = "is for `pieces`, `pairs` and `presses`" if name == "cells" else "there are cells, pieces, pairs and presses"
+            raise UndershootError(f"no encoding `{name}`{' of canonical states' if canonical else ''}: {whose}")
+        single = tuple((cell,) for cell in range(self.table.cells))
+        return of_pieces(self.table, self.pieces or single, name == "pairs", canonical)
 
     def parse(self, text: str) -> States:
         """uint8[1, n], from the notation of this puzzle: a state, or a scramble played on the goal."""

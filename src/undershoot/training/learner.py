@@ -13,21 +13,29 @@ from torch import Tensor
 from undershoot.arrays import F32, States
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.analytic import base
-from undershoot.heuristics.neural import NeuralHeuristic, evaluate
-from undershoot.heuristics.neural_cuda import CudaHeuristic, TensorBase, TensorEncoding, later_layers
+from undershoot.heuristics.families import lowered
+from undershoot.heuristics.neural import NO_MARGIN, Network, NeuralHeuristic, evaluate
+from undershoot.heuristics.neural_cuda import CudaHeuristic, TensorBase, TensorEncoding, leading, whole_tensors
+from undershoot.heuristics.whole_numbers import WholeNetwork, from_training
 from undershoot.kernels.cpu import is_goal, successors
 from undershoot.kernels.distinct import distinct
+from undershoot.kernels.encodings import read
 from undershoot.kernels.plan import forward_plan
-from undershoot.kernels.scrambles import derived_seed, scrambles_up_to
+from undershoot.kernels.scrambles import derived_seed, random_rows, scrambles_up_to
 from undershoot.kernels.tensors import TensorMoves, TensorScrambles, signed
+from undershoot.kernels.tensors import random_rows as random_rows_on_device
+from undershoot.oracles.cache import oracle
+from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.training.losses import mean_loss
-from undershoot.training.networks import Parameters, forward
+from undershoot.training.networks import Arithmetic, Parameters, forward, layers
 from undershoot.training.recipe import Recipe
 from undershoot.training.targets import bellman_targets
 
 MAX_ROWS = 1 << 20
 """Children that are evaluated at once, at most."""
+CHUNK = 1 << 16
+"""Rows for which a device makes the inputs of a network at once."""
 
 
 class Learner(Protocol):
@@ -37,8 +45,11 @@ class Learner(Protocol):
     target: Parameters
     optimizer: torch.optim.AdamW
 
-    def learn(self, block: int, depth: int, steps: int) -> Tensor:
-        """Lines 3 to 9, so many times; float32[steps], the losses. What is drawn depends on the seed and `block` alone."""
+    def learn(self, step: int, depth: int, steps: int) -> Tensor:
+        """Lines 3 to 9, so many times, from this step on; float32[steps], the losses.
+
+        What is drawn depends on the seed and the number of the block alone.
+        """
 
     def prepare(self) -> None:
         """Compile or record everything, so that it is not counted as training."""
@@ -54,24 +65,62 @@ def make_learner(puzzle: Puzzle, recipe: Recipe, threads: int) -> Learner:
     return CpuLearner(puzzle, recipe, threads)
 
 
+def initialise(learner: Learner, puzzle: Puzzle, recipe: Recipe) -> None:
+    """Line 1: random weights, and the target network a copy."""
+    active = None if recipe.encoding == "cells" else puzzle.encoded(recipe.encoding).active
+    learner.parameters.initialise(recipe.seed, recipe.initial_scale, active)
+    renew_target(learner)
+
+
+def renew_target(learner: Learner) -> None:
+    """Lines 10 to 12."""
+    with torch.no_grad():
+        learner.target.flat.copy_(learner.parameters.flat)
+
+
+def finished(parameters: Parameters, recipe: Recipe) -> Network | WholeNetwork:
+    """What a search uses."""
+    return from_training(parameters.network()) if recipe.in_whole_numbers else parameters.network()
+
+
 def block_steps(puzzle: Puzzle, recipe: Recipe) -> int:
     """Steps whose states are made at once: they end together with a target copy or an evaluation, and fit into memory."""
     together = math.gcd(recipe.target_interval, recipe.curriculum.interval)
-    rows = recipe.batch * puzzle.table.forward.legal.shape[1]
+    rows = recipe.batch + (recipe.batch - exact_rows(recipe)) * puzzle.table.forward.legal.shape[1]
     most = max(1, min(together, MAX_ROWS // rows))
     return next(k for k in range(most, 0, -1) if together % k == 0)
+
+
+def exact_rows(recipe: Recipe) -> int:
+    """How many states of a batch come from the oracle."""
+    return round(recipe.exact_share * recipe.batch)
+
+
+def known_states(puzzle: Puzzle, recipe: Recipe) -> DistanceTable | None:
+    """The oracle's states, if the recipe draws from them."""
+    if not exact_rows(recipe):
+        return None
+    return oracle(puzzle, radius=recipe.exact_radius or None)
+
+
+def arithmetic_at(recipe: Recipe, step: int) -> Arithmetic:
+    """How the network is evaluated at this step."""
+    if not recipe.in_whole_numbers:
+        return Arithmetic.FLOAT
+    return Arithmetic.WHOLE if step >= recipe.whole_numbers_from * recipe.steps else Arithmetic.CLIPPED
 
 
 def make_optimizer(parameters: Parameters, recipe: Recipe) -> torch.optim.AdamW:
     """AdamW over the flat buffer."""
     whole = parameters.flat.requires_grad_()
     whole.grad = parameters.gradient
+    on_device = recipe.device == "cuda"
     return torch.optim.AdamW(
         [whole],
-        lr=recipe.learning_rate,
+        lr=torch.tensor(recipe.learning_rate, device="cuda") if on_device else recipe.learning_rate,
         weight_decay=recipe.weight_decay,
         fused=True,
-        capturable=recipe.device == "cuda",
+        capturable=on_device,
     )
 
 
@@ -79,48 +128,67 @@ class CpuLearner:
     """States by compiled kernels, the network by torch."""
 
     def __init__(self, puzzle: Puzzle, recipe: Recipe, threads: int = 1) -> None:
-        widths = (puzzle.encoding.width, *recipe.hidden, 1)
-        self.puzzle, self.recipe, self.threads = puzzle, recipe, threads
+        self.puzzle, self.recipe, self.threads, self.block = puzzle, recipe, threads, block_steps(puzzle, recipe)
+        self.encoding = puzzle.encoded(recipe.encoding, recipe.canonical)
+        widths = (self.encoding.width, *recipe.hidden, recipe.levels or 1)
         self.parameters, self.target = Parameters(widths, "cpu"), Parameters(widths, "cpu")
         self.optimizer = make_optimizer(self.parameters, recipe)
+        self.known = known_states(puzzle, recipe)
 
     def prepare(self) -> None:
         """Compile."""
         states = self.puzzle.table.goals[[0, 0]]
-        self.targets(states)
-        torch.autograd.backward(forward(self.puzzle.encoding, self.parameters.parts, states).sum())
+        self.bootstrapped(states)
+        tokens = read(self.encoding, states)
+        torch.autograd.backward(forward(self.encoding, self.parameters.parts, tokens, Arithmetic.FLOAT).sum())
 
     def heuristic(self) -> Heuristic:
         """The network as it is now."""
-        return NeuralHeuristic(self.puzzle, self.parameters.network())
+        return NeuralHeuristic(self.puzzle, finished(self.parameters, self.recipe), encoding=self.encoding)
 
-    def learn(self, block: int, depth: int, steps: int) -> Tensor:
+    def learn(self, step: int, depth: int, steps: int) -> Tensor:
         """See `Learner`."""
-        recipe = self.recipe
-        seed = derived_seed(recipe.seed, block)
-        states = scrambles_up_to(self.puzzle.table, steps * recipe.batch, depth, seed, recipe.scrambles).states
-        targets = torch.from_numpy(self.targets(states))
+        recipe, batch = self.recipe, self.recipe.batch
+        states, targets = self.draw(step // self.block, depth, steps)
+        tokens = read(self.encoding, states)
+        arithmetic, penalty = arithmetic_at(recipe, step), recipe.penalty(step)
+        self.optimizer.param_groups[0]["lr"] = recipe.learning_rate_at(step)
         losses = torch.empty(steps)
-        for step in range(steps):
-            rows = slice(step * recipe.batch, (step + 1) * recipe.batch)
-            loss = mean_loss(recipe, forward(self.puzzle.encoding, self.parameters.parts, states[rows]), targets[rows])
+        for number in range(steps):
+            rows = slice(number * batch, (number + 1) * batch)
+            values = forward(self.encoding, self.parameters.parts, tokens[rows], arithmetic)
+            loss = mean_loss(values, targets[rows], penalty)
             self.parameters.gradient.zero_()
             torch.autograd.backward(loss)
             self.optimizer.step()
-            losses[step] = loss.detach()
+            losses[number] = loss.detach()
         return losses
 
-    def targets(self, states: States) -> F32:
-        """float32[B], by the target network."""
+    def draw(self, block: int, depth: int, steps: int) -> tuple[States, Tensor]:
+        """uint8[steps * batch, n] and float32[steps * batch]: states and targets."""
+        recipe, seed, known = self.recipe, derived_seed(self.recipe.seed, block), exact_rows(self.recipe)
+        made = steps * (recipe.batch - known)
+        walked = scrambles_up_to(self.puzzle.table, made, depth, seed, recipe.scrambles).states
+        targets = self.bootstrapped(walked) if made else np.zeros(0, dtype=np.float32)
+        if self.known is None:
+            return walked, torch.from_numpy(targets)
+        rows = random_rows(steps * known, self.known.states, seed)
+        costs = np.searchsorted(np.cumsum(self.known.histogram), rows, side="right").astype(np.float32)
+        states = _side_by_side(steps, self.known.states_of(rows), walked)
+        return states, torch.from_numpy(_side_by_side(steps, costs, targets))
+
+    def bootstrapped(self, states: States) -> F32:
+        """float32[B]: targets by the target network."""
         table = self.puzzle.table
         first, which = distinct(states)
         once = states[first]
         children, legal = successors(table, once)
         rows = children[legal]
         heads, copies = distinct(rows)
-        network = NeuralHeuristic(self.puzzle, self.target.network())
+        network = NeuralHeuristic(self.puzzle, finished(self.target, self.recipe), encoding=self.encoding)
+        raw = evaluate(network.raw, rows[heads], self.threads)
         values = np.zeros(legal.shape, dtype=np.float32)
-        values[legal] = evaluate(network.raw, rows[heads], self.threads)[copies]
+        values[legal] = (lowered(raw, NO_MARGIN) if network.has_levels else raw)[copies]
         goals = np.zeros(legal.shape, dtype=np.bool_)
         goals[legal] = is_goal(table, rows)
         plan = forward_plan(table)
@@ -140,12 +208,13 @@ class CudaLearner:
     """Everything on the device, recorded once as a graph that is then replayed; nothing comes back but losses."""
 
     def __init__(self, puzzle: Puzzle, recipe: Recipe) -> None:
-        widths = (puzzle.encoding.width, *recipe.hidden, 1)
         self.puzzle, self.recipe, self.block = puzzle, recipe, block_steps(puzzle, recipe)
+        self.inputs = puzzle.encoded(recipe.encoding, recipe.canonical)
+        widths = (self.inputs.width, *recipe.hidden, recipe.levels or 1)
         torch.set_float32_matmul_precision("high" if recipe.tf32 else "highest")
         self.parameters, self.target = Parameters(widths, "cuda"), Parameters(widths, "cuda")
         self.optimizer = make_optimizer(self.parameters, recipe)
-        self.encoding, self.base = TensorEncoding(puzzle.encoding, "cuda"), TensorBase(puzzle.base_heuristic, "cuda")
+        self.encoding, self.base = TensorEncoding(self.inputs, "cuda"), TensorBase(puzzle.base_heuristic, "cuda")
         self.moves = TensorMoves(puzzle.table, "cuda")
         self.scrambles = TensorScrambles(puzzle.table, recipe.curriculum.max_depth, recipe.scrambles, "cuda")
         self.cost = torch.tensor(forward_plan(puzzle.table).cost, device="cuda")
@@ -153,25 +222,36 @@ class CudaLearner:
             torch.ones((), dtype=torch.int64, device="cuda"),
             torch.zeros((), dtype=torch.int64, device="cuda"),
         )
+        self.penalty = torch.ones((), device="cuda")
         self.losses = torch.zeros(self.block, device="cuda")
+        self.known = None
+        if (table := known_states(puzzle, recipe)) is not None:
+            self.known = torch.from_numpy(table.states_of_rows(0, table.states)).to("cuda")
+            self.ends = torch.from_numpy(np.cumsum(table.histogram)).to("cuda")
         self.graph: torch.cuda.CUDAGraph | None = None
+        self.recorded: Arithmetic | None = None
         self.guide: CudaHeuristic | None = None
 
     def prepare(self) -> None:
-        """Record a block; the one that is run first, to set up what is set up on first use, is undone."""
+        """Record a block."""
+        self._record(arithmetic_at(self.recipe, 0))
+
+    def _record(self, arithmetic: Arithmetic) -> None:
+        """The block that is run first, to set up what is set up on first use, is undone."""
         changed = [self.parameters.flat, self.target.flat]
         before = [tensor.detach().clone() for tensor in changed]
         moments = {key: value.clone() for key, value in self.optimizer.state.get(changed[0], {}).items()}
+        self.graph = None
         self.depth.fill_(1)
         stream: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            self._learn(self.block)
+            self._learn(self.block, arithmetic)
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            self._learn(self.block)
-        self.graph = graph
+            self._learn(self.block, arithmetic)
+        self.graph, self.recorded = graph, arithmetic
         with torch.no_grad():
             for tensor, old in zip(changed, before, strict=True):
                 tensor.copy_(old)
@@ -181,41 +261,67 @@ class CudaLearner:
 
     def heuristic(self) -> Heuristic:
         """The network as it is now."""
-        self.guide = self.guide or CudaHeuristic(self.puzzle, self.parameters.parts)
+        if self.recipe.in_whole_numbers:
+            whole = from_training(self.parameters.network())
+            return CudaHeuristic(self.puzzle, *whole_tensors(whole, "cuda"), encoding=self.inputs)
+        self.guide = self.guide or CudaHeuristic(self.puzzle, self.parameters.parts, encoding=self.inputs)
         return self.guide
 
-    def learn(self, block: int, depth: int, steps: int) -> Tensor:
+    def learn(self, step: int, depth: int, steps: int) -> Tensor:
         """See `Learner`."""
+        arithmetic = arithmetic_at(self.recipe, step)
+        if steps == self.block and arithmetic is not self.recorded:
+            self._record(arithmetic)
         self.depth.fill_(depth)
-        self.seed.fill_(signed(derived_seed(self.recipe.seed, block)))
+        self.seed.fill_(signed(derived_seed(self.recipe.seed, step // self.block)))
+        self.penalty.fill_(self.recipe.penalty(step))
+        self.optimizer.param_groups[0]["lr"].fill_(self.recipe.learning_rate_at(step))
         if self.graph is not None and steps == self.block:
             self.graph.replay()
         else:
-            self._learn(steps)
+            self._learn(steps, arithmetic)
         return self.losses[:steps].clone()
 
-    def _learn(self, steps: int) -> None:
-        recipe = self.recipe
+    def _learn(self, steps: int, arithmetic: Arithmetic) -> None:
+        batch = self.recipe.batch
         with torch.no_grad():
-            states = self.scrambles(steps * recipe.batch, self.depth, self.seed)
-            targets = self.targets(states)
-            inputs = self.encoding.dense(states)
+            states, targets = self.draw(steps)
+            active = self.encoding.active(states)
         for step in range(steps):
-            rows = slice(step * recipe.batch, (step + 1) * recipe.batch)
-            parts = self.parameters.parts
-            values = later_layers(torch.addmm(parts[1], inputs[rows], parts[0]), parts[2:])
-            loss = mean_loss(recipe, values, targets[rows])
+            rows = slice(step * batch, (step + 1) * batch)
+            inputs = self.encoding.dense(active[rows])
+            values = layers(lambda w, b, x=inputs: torch.addmm(b, x, w), self.parameters.parts, arithmetic)  # type: ignore[misc]
+            loss = mean_loss(values, targets[rows], self.penalty)
             self.parameters.gradient.zero_()
             torch.autograd.backward(loss)
             self.optimizer.step()
             self.losses[step] = loss.detach()
 
-    def targets(self, states: Tensor) -> Tensor:
-        """float32[B], by the target network."""
+    def draw(self, steps: int) -> tuple[Tensor, Tensor]:
+        """uint8[steps * batch, n] and float32[steps * batch]: states and targets."""
+        known = exact_rows(self.recipe)
+        made = steps * (self.recipe.batch - known)
+        walked = self.scrambles(made, self.depth, self.seed)
+        targets = self.bootstrapped(walked) if made else torch.zeros(0, device="cuda")
+        if self.known is None:
+            return walked, targets
+        rows = random_rows_on_device(steps * known, len(self.known), self.seed)
+        costs = torch.searchsorted(self.ends, rows, right=True).to(torch.float32)
+        states = torch.cat([self.known[rows].view(steps, known, -1), walked.view(steps, -1, walked.shape[1])], dim=1)
+        return states.flatten(0, 1), torch.cat([costs.view(steps, -1), targets.view(steps, -1)], dim=1).flatten()
+
+    def bootstrapped(self, states: Tensor) -> Tensor:
+        """float32[B]: targets by the target network."""
         children, legal = self.moves.successors(states)
         rows = children.flatten(0, 1)
         parts = [part.detach() for part in self.target.parts]
-        values = later_layers(torch.addmm(parts[1], self.encoding.dense(rows), parts[0]), parts[2:])
+        arithmetic = Arithmetic.WHOLE if self.recipe.in_whole_numbers else Arithmetic.FLOAT
+        values = torch.cat(
+            [
+                leading(layers(lambda w, b, x=some: self.encoding.sum_of_rows(x, w, b), parts, arithmetic))  # type: ignore[misc]
+                for some in rows.split(CHUNK)
+            ]
+        )
         return bellman_targets(
             self.recipe,
             values.view(legal.shape),
@@ -225,3 +331,10 @@ class CudaLearner:
             self.moves.is_goal(states),
             self.base(states),
         )
+
+
+def _side_by_side(steps: int, left: F32 | States, right: F32 | States) -> F32 | States:
+    """Rows of every step: first its part of `left`, then its part of `right`."""
+    pieces = [array.reshape(steps, -1, *array.shape[1:]) for array in (left, right)]
+    both = np.concatenate(pieces, axis=1)
+    return both.reshape(-1, *left.shape[1:])

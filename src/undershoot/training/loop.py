@@ -12,14 +12,15 @@ import torch
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.neural import Network
+from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.scrambles import derived_seed, scramble
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.astar import solve_many
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
 from undershoot.training.checkpoints import Position
-from undershoot.training.learner import block_steps, make_learner
-from undershoot.training.recipe import Recipe, recipe_from
+from undershoot.training.learner import block_steps, finished, initialise, known_states, make_learner, renew_target
+from undershoot.training.recipe import Loss, Recipe, recipe_from
 from undershoot.training.runs import Run
 
 Report = Callable[[Position], None]
@@ -31,7 +32,7 @@ EVALUATION = 1
 class Trained:
     """The end of a run, or how far it came when it was stopped."""
 
-    network: Network
+    network: Network | WholeNetwork
     position: Position
     is_finished: bool
 
@@ -64,10 +65,8 @@ def _train(
     # Threads of torch wait for each other at every operation, which is slow where cores are shared, and these operations are
     # small. Our own share out whole blocks of states.
     learner = make_learner(puzzle, recipe, threads)
-    learner.parameters.initialise(recipe.seed)  # line 1
+    initialise(learner, puzzle, recipe)  # line 1
     position = Position(depth=recipe.curriculum.first_depth)  # line 2
-    with torch.no_grad():
-        learner.target.flat.copy_(learner.parameters.flat)
     if run is not None:
         position = run.resume(learner) or position
     learner.prepare()
@@ -78,12 +77,11 @@ def _train(
     is_stopped = should_stop()
     while position.step < recipe.steps and not is_stopped:
         steps = min(block, recipe.steps - position.step)
-        loss = learner.learn(position.step // block, position.depth, steps)  # lines 3 to 9
+        loss = learner.learn(position.step, position.depth, steps)  # lines 3 to 9
         position.step += steps
         losses.append((position.step, loss))
-        if position.step % recipe.target_interval == 0:  # lines 10 to 12
-            with torch.no_grad():
-                learner.target.flat.copy_(learner.parameters.flat)
+        if position.step % recipe.target_interval == 0 and position.step <= recipe.last_renewal * recipe.steps:
+            renew_target(learner)  # lines 10 to 12
         is_due = position.step % recipe.curriculum.interval == 0
         is_stopped = should_stop()
         is_last = is_stopped or position.step >= recipe.steps
@@ -111,7 +109,7 @@ def _train(
         if report is not None:
             report(position)
         began = time.perf_counter()
-    return Trained(learner.parameters.network(), position, position.step >= recipe.steps)
+    return Trained(finished(learner.parameters, recipe), position, position.step >= recipe.steps)
 
 
 def solve_rate(puzzle: Puzzle, recipe: Recipe, heuristic: Heuristic, depth: int, step: int, threads: int = 1) -> float:
@@ -131,5 +129,11 @@ def check_recipe(puzzle: Puzzle, recipe: Recipe) -> None:
         raise UndershootError(f"the recipe is for {recipe.puzzle}, not for {puzzle.name}")
     if recipe.device == "cuda" and not torch.cuda.is_available():
         raise UndershootError("the device is cuda, but torch finds none here; use cpu")
+    puzzle.encoded(recipe.encoding, recipe.canonical)
+    if recipe.levels and (recipe.target_discount % 1 or recipe.loss is not Loss.ASYMMETRIC):
+        raise UndershootError("levels are whole costs with a loss of their own; set target_discount=0 and loss=asymmetric")
+    known = known_states(puzzle, recipe)
+    if known is not None and recipe.levels and recipe.levels < len(known.histogram) - 1:
+        raise UndershootError(f"levels is {recipe.levels}, but there are states at cost {len(known.histogram) - 1}")
     deepest = np.array([recipe.curriculum.max_depth])
     scramble(puzzle.table, deepest, recipe.seed, recipe.scrambles)  # refuses depths that cannot be walked

@@ -1,6 +1,7 @@
 """The network and its optimizer in torch: all parameters in one flat buffer, so that a step of AdamW is one operation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from enum import Enum
 from itertools import pairwise
 from typing import Any
 
@@ -8,10 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from undershoot.arrays import AnyArray, States
+from undershoot.arrays import AnyArray
 from undershoot.heuristics.neural import Network
 from undershoot.heuristics.neural_cuda import later_layers
-from undershoot.kernels.networks import first_layer, first_layer_gradient
+from undershoot.heuristics.whole_numbers import HIGHEST_WEIGHT, SMALLEST_WEIGHT, UNIT
+from undershoot.kernels.networks import HIGHEST_ACTIVATION, first_layer, first_layer_gradient
 from undershoot.puzzles.encoding import Encoding
 
 
@@ -32,11 +34,15 @@ class Parameters:
             self.parts.append(part)
             at += size
 
-    def initialise(self, seed: int) -> None:
-        """Uniform within 1/sqrt(inputs), weights and biases, as torch does it for linear layers."""
+    def initialise(self, seed: int, scale: float = 1.0, active: int | None = None) -> None:
+        """Uniform within scale / sqrt(inputs), weights and biases; with 1 as torch does it for linear layers.
+
+        active: how many inputs of the first layer are on at once, if that should count.
+        """
         generator = torch.Generator().manual_seed(seed)
         for number, part in enumerate(self.parts):
-            bound = self.widths[number // 2] ** -0.5
+            inputs = active if number < 2 and active else self.widths[number // 2]
+            bound = scale * inputs**-0.5
             values = torch.empty(part.shape).uniform_(-bound, bound, generator=generator)
             part.data.copy_(values)
 
@@ -50,18 +56,58 @@ class _SumOfRows(torch.autograd.Function):
     """The first layer for states on the CPU."""
 
     @staticmethod
-    def forward(ctx: Any, features: AnyArray, states: States, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.features, ctx.states, ctx.inputs = features, states, weight.shape[0]
-        return torch.from_numpy(first_layer(features, weight.detach().numpy(), bias.detach().numpy(), states))
+    def forward(ctx: Any, features: AnyArray, tokens: AnyArray, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.features, ctx.tokens, ctx.inputs = features, tokens, weight.shape[0]
+        return torch.from_numpy(first_layer(features, weight.detach().numpy(), bias.detach().numpy(), tokens))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor, Tensor]:
         (gradient,) = gradients
         rows = gradient.contiguous().numpy()
-        return None, None, torch.from_numpy(first_layer_gradient(ctx.features, ctx.inputs, rows, ctx.states)), gradient.sum(0)
+        return None, None, torch.from_numpy(first_layer_gradient(ctx.features, ctx.inputs, rows, ctx.tokens)), gradient.sum(0)
 
 
-def forward(encoding: Encoding, parts: Sequence[Tensor], states: States) -> Tensor:
-    """float32[B]: what the network with these weights and biases says of states on the CPU."""
-    first: Tensor = _SumOfRows.apply(encoding.features, states, parts[0], parts[1])  # type: ignore[no-untyped-call]
-    return later_layers(first, parts[2:])
+class Arithmetic(Enum):
+    """How a network is evaluated in training."""
+
+    FLOAT = "float"
+    CLIPPED = "clipped"
+    """Activations are cut off where those of whole numbers would be."""
+    WHOLE = "whole"
+    """Weights and activations are rounded as `from_training` does it; gradients pass as if they were not."""
+
+
+def layers(first: Callable[[Tensor, Tensor], Tensor], parts: Sequence[Tensor], arithmetic: Arithmetic) -> Tensor:
+    """float32[B, K]: first(weight, bias) gives the sums of the first layer."""
+    if arithmetic is Arithmetic.FLOAT:
+        return later_layers(first(parts[0], parts[1]), parts[2:])
+    if arithmetic is Arithmetic.CLIPPED:
+        x = first(parts[0], parts[1])
+        for weight, bias in zip(parts[2::2], parts[3::2], strict=True):
+            x = torch.addmm(bias, x.clamp(0, HIGHEST_ACTIVATION * UNIT), weight)
+        return x
+    step = _step(parts[0])
+    x = first(_rounded(parts[0] / step), torch.zeros_like(parts[1])) * step + parts[1]
+    for weight, bias in zip(parts[2::2], parts[3::2], strict=True):
+        step = _step(weight)
+        # Products of whole numbers, so that even coarse arithmetic makes no error.
+        x = (_rounded((x / UNIT).clamp(0, HIGHEST_ACTIVATION)) @ _rounded(weight / step)) * (step * UNIT) + bias
+    return x
+
+
+def _step(weight: Tensor) -> Tensor:
+    return weight.detach().abs().amax(dim=0).clamp_min(float(SMALLEST_WEIGHT)) / HIGHEST_WEIGHT
+
+
+def _rounded(x: Tensor) -> Tensor:
+    return x + (x.round() - x).detach()
+
+
+def forward(encoding: Encoding, parts: Sequence[Tensor], tokens: AnyArray, arithmetic: Arithmetic) -> Tensor:
+    """float32[B, K]: what the network with these weights and biases says of tokens on the CPU."""
+
+    def first(weight: Tensor, bias: Tensor) -> Tensor:
+        result: Tensor = _SumOfRows.apply(encoding.features, tokens, weight, bias)  # type: ignore[no-untyped-call]
+        return result
+
+    return layers(first, parts, arithmetic)

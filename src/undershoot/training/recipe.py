@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import sys
 import tomllib
 from dataclasses import dataclass, field
@@ -12,6 +13,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from undershoot.errors import UndershootError
 from undershoot.kernels.scrambles import ScrambleRule
 
+WARM_UP = 200
+"""Steps over which the learning rate of a cosine rises."""
+
 
 class Loss(StrEnum):
     """How far the network is from its target."""
@@ -20,6 +24,14 @@ class Loss(StrEnum):
     """Squared, and overestimates count `overestimate_penalty` times."""
     MSE = "mse"
     """Squared."""
+
+
+class Schedule(StrEnum):
+    """How the learning rate changes during training."""
+
+    CONSTANT = "constant"
+    COSINE = "cosine"
+    """Up over the first steps, then down to almost 0 along half a wave."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +75,32 @@ class Recipe:
     """A training run."""
 
     puzzle: str
+    encoding: Literal["cells", "pieces", "pairs", "presses"] = "cells"
+    """How the network sees a state; see `Puzzle.encoded`."""
+    canonical: bool = False
+    """Whether states that are images of one another under symmetries are seen alike."""
     hidden: tuple[int, ...] = (256, 256, 128)
     """Widths of the hidden layers."""
+    levels: int = 0
+    """Above 0, the network says for every whole cost up to this whether the cost is at least that; 0: it says one number."""
+    initial_scale: float = 1.0
+    """Weights start uniform within this over the square root of the inputs (of those that are on, in the first layer of an
+    encoding other than `cells`)."""
+    exact_share: float = 0.0
+    """The share of each batch that is drawn from the oracle's states, uniformly, with their true costs; the rest are scrambles
+    with bootstrapped targets."""
+    exact_radius: int = 0
+    """The oracle's states are those within this cost of the goal; 0: all."""
     loss: Loss = Loss.ASYMMETRIC
     overestimate_penalty: float = 100.0
     """Ignored by `mse`."""
+    penalty_ramp: tuple[float, float] = (0.0, 0.0)
+    """The shares of the steps between which the penalty grows from 1; from [0, 0] on it is always the same."""
+    last_renewal: float = 1.0
+    """The share of the steps after which the target network is copied no more: what is biased from then on is not
+    bootstrapped again."""
+    whole_numbers_from: float = 1.0
+    """The share of the steps after which the network is trained as one of whole numbers; 1: never."""
     target_discount: float = 0.1
     """Subtracted from every target."""
     floor_by_base: bool = True
@@ -75,6 +108,7 @@ class Recipe:
     batch: int = 128
     steps: int = 20_000
     learning_rate: float = 1e-3
+    schedule: Schedule = Schedule.CONSTANT
     weight_decay: float = 1e-5
     target_interval: int = 50
     """Steps between copies of the weights to the target network."""
@@ -90,6 +124,17 @@ class Recipe:
             raise UndershootError(f"hidden has {len(self.hidden)} layers; allowed are 1 to 16")
         for width in self.hidden:
             _range("hidden", width, 1, 16_384)
+        _range("levels", self.levels, 0, 1000)
+        if self.levels == 1:
+            raise UndershootError("levels is 1; allowed are 0, for one number, and 2 to 1000")
+        _range("initial_scale", self.initial_scale, 1e-3, 1e3)
+        _range("exact_share", self.exact_share, 0, 1)
+        _range("exact_radius", self.exact_radius, 0, 1000)
+        start, end = self.penalty_ramp
+        _range("penalty_ramp", start, 0, 1)
+        _range("penalty_ramp", end, start, 1)
+        _range("last_renewal", self.last_renewal, 0, 1)
+        _range("whole_numbers_from", self.whole_numbers_from, 0, 1)
         _range("overestimate_penalty", self.overestimate_penalty, 1, 1e6)
         _range("target_discount", self.target_discount, 0, 1e3)
         _range("batch", self.batch, 1, 1 << 20)
@@ -100,6 +145,27 @@ class Recipe:
         _range("seed", self.seed, 0, 2**63 - 1)
         if self.tf32 and self.device != "cuda":
             raise UndershootError('tf32 is set, but the device is "cpu"; only CUDA has it')
+
+    @property
+    def in_whole_numbers(self) -> bool:
+        """Whether the network becomes one of whole numbers."""
+        return self.whole_numbers_from < 1
+
+    def penalty(self, step: int) -> float:
+        """Of overestimates at a step."""
+        if self.loss is Loss.MSE:
+            return 1.0
+        start, end = self.penalty_ramp
+        share = step / max(self.steps, 1)
+        grown = float(share >= end) if end == start else min(max((share - start) / (end - start), 0.0), 1.0)
+        return float(self.overestimate_penalty**grown)
+
+    def learning_rate_at(self, step: int) -> float:
+        """By the schedule."""
+        if self.schedule is Schedule.CONSTANT:
+            return self.learning_rate
+        share = min(step / max(self.steps, 1), 1.0)
+        return self.learning_rate * min(1.0, (step + 1) / WARM_UP) * (0.001 + 0.999 * 0.5 * (1 + math.cos(math.pi * share)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for TOML and JSON."""

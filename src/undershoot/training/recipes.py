@@ -1,4 +1,4 @@
-"""Recipes by name: the switches of the paper's ablation, on and off."""
+"""Recipes by name: the paper's with the switches of its ablation, and stronger ones."""
 
 import difflib
 from dataclasses import replace
@@ -6,15 +6,33 @@ from pathlib import Path
 from typing import Any
 
 from undershoot.errors import UndershootError
+from undershoot.oracles.cache import oracle
 from undershoot.puzzles.puzzle import Puzzle
-from undershoot.training.recipe import Curriculum, Loss, Recipe, read_recipe
+from undershoot.training.recipe import Curriculum, Loss, Recipe, Schedule, read_recipe
 
 PLAIN: dict[str, Any] = {"target_discount": 0.0, "floor_by_base": False}
+STRONG: dict[str, Any] = {
+    "target_discount": 0.0,
+    "hidden": (192, 64, 64),
+    "initial_scale": 2.0,
+    "overestimate_penalty": 30.0,
+    "whole_numbers_from": 0.7,
+    "batch": 8192,
+    "steps": 10_000,
+    "learning_rate": 2e-3,
+    "schedule": Schedule.COSINE,
+    "weight_decay": 0.0,
+}
 RECIPES: dict[str, tuple[dict[str, Any], str]] = {
     "paper": ({}, "the paper's: discounted targets at least h0, overestimates penalised"),
     "mse": ({**PLAIN, "loss": Loss.MSE}, "plain Bellman targets, squared error"),
     "operator": ({"loss": Loss.MSE}, "ablation: the paper's targets, squared error"),
     "loss": (PLAIN, "ablation: plain Bellman targets, overestimates penalised"),
+    "exact": ({**STRONG, "exact_share": 1.0, "penalty_ramp": (0.0, 0.8)}, "levels in whole numbers, from true costs"),
+    "label-free": (
+        {**STRONG, "steps": 20_000, "penalty_ramp": (0.6, 0.9), "last_renewal": 0.6},
+        "levels in whole numbers, from bootstrapped costs",
+    ),
 }
 MAX_DEPTH = {"cube-2x2": 14, "tiles-3x3": 31, "lights-out-5x5": 15, "lights-out-3x3": 9, "cube-3x3": 6}
 OTHER_DEPTH = 20
@@ -35,4 +53,14 @@ def recipe(puzzle: Puzzle, name: str = "paper") -> Recipe:
     depth = MAX_DEPTH.get(puzzle.name, OTHER_DEPTH)
     if table.presses_commute:
         depth = min(depth, int(table.forward.legal.sum()))  # scrambles press distinct cells
-    return replace(Recipe(puzzle.name, curriculum=Curriculum(max_depth=depth)), **RECIPES[name][0])
+    settings = RECIPES[name][0]
+    if name in ("exact", "label-free"):
+        settings = {
+            **settings,
+            "encoding": "pairs" if puzzle.pressed is None else "presses",
+            "canonical": bool(table.symmetries),
+            "levels": max(2, len(oracle(puzzle).histogram) - 1 if name == "exact" else depth),
+            # All depths from the start; A* tells how it goes now and then.
+            "curriculum": Curriculum(first_depth=depth, max_depth=depth, interval=2000),
+        }
+    return replace(Recipe(puzzle.name, curriculum=Curriculum(max_depth=depth)), **settings)
