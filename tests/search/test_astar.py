@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import undershoot as us
 from reference import cube_in_space, naive, naive_astar
 from undershoot.arrays import F32, States
-from undershoot.guarantees import NO_GUARANTEE, PROVEN, Guarantee, LabelKind, OptimalityKind, Rounding, Standing
+from undershoot.guarantees import NO_GUARANTEE, PROVEN, Guarantee, LabelKind, OptimalityKind, Rounding, Standing, Subject
 from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.base_heuristics import zero_heuristic
@@ -508,14 +508,20 @@ def test_a_stopped_search_does_not_claim_what_only_a_finished_one_proves(tmp_pat
     state = puzzle.parse("turn")
     zero = us.heuristic(puzzle, "zero")
     assert us.solve(puzzle, state, zero).cost == 3
-    for guarantee in (PROVEN, Guarantee(Standing.PROVEN, within=50)):
+    of_solutions = Guarantee(
+        Standing.SAMPLED, population="x", violation_rate=0.1, confidence=0.9, labels=50, subject=Subject.SOLUTIONS
+    )
+    for guarantee in (PROVEN, Guarantee(Standing.PROVEN, within=50), of_solutions):
         guide = Given(puzzle.table.fingerprint, zero, "zero", guarantee, Rounding.INTEGER)
+        stopped = []
         for most in range(6):
             result = us.solve(puzzle, state, guide, us.SearchOptions(expand_per_step=2, max_expanded=most))
             assert result.lower_bound <= 3
             if result.cost == 10:
-                assert result.optimality.kind is not OptimalityKind.PROVEN
+                stopped.append(result.status)
+                assert result.optimality.kind not in (OptimalityKind.PROVEN, OptimalityKind.CALIBRATED)
                 assert result.optimality.factor is None or result.optimality.factor >= 10 / 3
+        assert stopped == [us.Status.BUDGET]
 
 
 def test_dead_ends_do_not_stop_the_perfect_table(tmp_path: Path) -> None:
