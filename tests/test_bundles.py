@@ -13,6 +13,7 @@ import pytest
 
 import undershoot as us
 from subjects import PYRAMINX
+from undershoot.arrays import AnyArray
 from undershoot.bundles import Bundle, load
 from undershoot.heuristics.neural import Network, NeuralHeuristic, evaluate
 from undershoot.heuristics.whole_numbers import to_whole_numbers
@@ -133,14 +134,25 @@ def test_a_bundle_is_used_without_torch(bundle: Path) -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
-def test_malformed_states_are_refused_and_do_not_crash() -> None:
-    puzzle = us.puzzle("tiles-2x3")
-    for heuristic in (NeuralHeuristic(puzzle, some_network(puzzle)), us.heuristic(puzzle, "base")):
-        for states in (np.full((1, 6), 200, np.uint8), np.zeros((1, 600), np.uint8), np.zeros((1, 3), np.uint8)):
-            with pytest.raises(us.UndershootError):
-                heuristic(states)
-        with pytest.raises(us.UndershootError):
-            heuristic(np.zeros(6, np.uint8))
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *(("tiles-2x3", kind) for kind in ("network", "base", "table", "linear-conflict")),
+        *(("lights-out-2x3", kind) for kind in ("network", "base", "table", "gf2")),
+    ],
+)
+def test_malformed_states_are_refused_and_do_not_crash(name: str, kind: str) -> None:
+    puzzle = us.puzzle(name)
+    heuristic = NeuralHeuristic(puzzle, some_network(puzzle)) if kind == "network" else us.heuristic(puzzle, kind)
+    beyond = puzzle.sample(2, 0)
+    beyond[1, 5] = puzzle.table.modulus[5]
+    for states in (np.full((1, 6), 200, np.uint8), beyond, np.zeros((1, 600), np.uint8), np.zeros((1, 3), np.uint8)):
+        with pytest.raises(us.UndershootError, match=r"is none of this puzzle|states must be an array uint8\[B, 6\]"):
+            heuristic(states)
+    others: list[AnyArray] = [np.zeros(6, np.uint8), puzzle.sample(2, 0).astype(np.int64)]
+    for other in others:
+        with pytest.raises(us.UndershootError, match=r"states must be an array uint8\[B, 6\]"):
+            heuristic(other)
 
 
 def test_a_bundle_that_says_other_widths_is_refused(bundle: Path) -> None:
