@@ -34,7 +34,7 @@ from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
 from undershoot.heuristics.catalogue import HEURISTICS
 from undershoot.heuristics.catalogue import heuristic as named
 from undershoot.heuristics.combined import Largest
-from undershoot.heuristics.neural import Network, NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic, Network, NeuralHeuristic
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.puzzles import catalogue, puzzle_file
 from undershoot.puzzles.puzzle import Puzzle
@@ -191,9 +191,24 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
     )
 
 
-def load(path: str | Path) -> NeuralHeuristic | CalibratedHeuristic:
-    """The heuristic in a bundle, or in the bundle of a run folder, on the CPU. (On CUDA: `CudaHeuristic`.)"""
-    return read_bundle(path).heuristic
+def load(path: str | Path, device: str = "cpu") -> LearnedHeuristic | CalibratedHeuristic:
+    """The heuristic in a bundle, or in the bundle of a run folder; device: cpu, or cuda, where the network is then evaluated.
+
+    A network of whole numbers has the same values on both. Those of a float network differ by less than the margin that its
+    calibration leaves for that, so what is known of it holds on both.
+    """
+    if device not in ("cpu", "cuda"):
+        raise UndershootError(f'the device is "{device}"; allowed are cpu and cuda')
+    bundle = read_bundle(path)
+    if device == "cpu":
+        return bundle.heuristic
+    if bundle.calibration is not None and bundle.calibration.group_margins and not bundle.raw.is_exact:
+        # Across the edge of a group h may jump up, however small the step.
+        raise UndershootError(f"{path} has a margin for each group, which needs exact values; use cpu, or --whole-numbers")
+    from undershoot.heuristics.neural_cuda import on_cuda
+
+    network, heuristic = on_cuda(bundle.raw), bundle.heuristic
+    return CalibratedHeuristic(network, heuristic.calibration) if isinstance(heuristic, CalibratedHeuristic) else network
 
 
 def heuristic(puzzle: Puzzle, name: str) -> Heuristic:

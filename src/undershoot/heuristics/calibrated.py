@@ -10,7 +10,7 @@ from undershoot.errors import NotAvailable
 from undershoot.guarantees import Guarantee, Rounding
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.combined import round_up
-from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.kernels.cpu import is_goal, pack
 from undershoot.oracles.state_index import build_index, look_up, slots_for
 from undershoot.puzzles.puzzle import Puzzle
@@ -59,7 +59,7 @@ def groups_of(raw: F32, count: int) -> I64:
 class CalibratedHeuristic:
     """round_up(max(h0, network - margin)), goals 0, listed states as listed."""
 
-    network: NeuralHeuristic
+    network: LearnedHeuristic
     calibration: Calibration
 
     def __post_init__(self) -> None:

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from undershoot.arrays import F32, I32, Number, States
 from undershoot.errors import UndershootError
-from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
+from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Rounding
 from undershoot.heuristics.analytic import NO_PAIRS, additive_value, check_shape
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.compiler import compiled
@@ -42,6 +43,21 @@ class Network:
     def widths(self) -> tuple[int, ...]:
         """From the input to the last hidden layer."""
         return tuple(w.shape[0] for w in self.weights)
+
+
+class LearnedHeuristic(Heuristic, Protocol):
+    """A network as a heuristic, wherever it is evaluated."""
+
+    @property
+    def puzzle(self) -> Puzzle:
+        """Whose states it takes."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every device gives the same values."""
+
+    def raw(self, states: States) -> F32:
+        """float32[B]: what the network says, without h0, also for goals."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from undershoot.arrays import F32, States
+from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
+from undershoot.heuristics.analytic import check_shape
+from undershoot.heuristics.calibrated import FLOAT_MARGIN
+from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.networks import HIGHEST_ACTIVATION
+from undershoot.kernels.scrambles import deepest, scrambles_up_to
 from undershoot.kernels.tensors import TensorMoves
 from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.encoding import Encoding
@@ -100,21 +105,23 @@ class CudaHeuristic:
     and its values are those of the CPU, bit for bit.
     """
 
-    name: str = "network on cuda"
     guarantee: Guarantee = NO_GUARANTEE
     rounding: Rounding = Rounding.NONE
 
-    def __init__(self, puzzle: Puzzle, parts: Sequence[Tensor], scales: Sequence[Tensor] = ()) -> None:
-        self.puzzle, self.parts, self.scales = puzzle, [part.detach() for part in parts], scales
+    def __init__(
+        self, puzzle: Puzzle, parts: Sequence[Tensor], scales: Sequence[Tensor] = (), name: str = "network on cuda"
+    ) -> None:
+        self.puzzle, self.parts, self.scales, self.name = puzzle, [part.detach() for part in parts], scales, name
         device = self.parts[0].device
         self.encoding = TensorEncoding(puzzle.encoding, device)
         self.base = TensorBase(puzzle.base_heuristic, device)
         self.moves = TensorMoves(puzzle.table, device)
+        self.highest = (puzzle.table.modulus - 1).astype(np.uint8)
         self.lock = Lock()
         given = torch.from_numpy(np.repeat(puzzle.table.goals[:1], BLOCK, axis=0)).pin_memory()
-        answer = torch.empty(BLOCK).pin_memory()
-        self.given, self.answer, self.states = given.numpy(), answer.numpy(), given.to(device)
-        self.pinned = (given, answer)
+        answers = torch.empty(2, BLOCK).pin_memory()
+        self.given, self.answers, self.states = given.numpy(), answers.numpy(), given.to(device)
+        self.pinned = (given, answers)
         self.graph = torch.cuda.CUDAGraph()
         self.stream: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.stream.wait_stream(torch.cuda.current_stream())
@@ -123,7 +130,7 @@ class CudaHeuristic:
         self.stream.synchronize()
         with torch.no_grad(), torch.cuda.graph(self.graph):
             self.states.copy_(given, non_blocking=True)
-            answer.copy_(self._values(self.states), non_blocking=True)
+            answers.copy_(self._values(self.states), non_blocking=True)
         self.stream = torch.cuda.current_stream()
 
     @property
@@ -131,15 +138,31 @@ class CudaHeuristic:
         """Of its puzzle."""
         return self.puzzle.table.fingerprint
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether every device gives the same values."""
+        return bool(self.scales)
+
     def _values(self, states: Tensor) -> Tensor:
+        """float32[2, B]: what the network says, and what the heuristic says."""
         first = self.encoding.first_layer(states, self.parts[0], self.parts[1])
         later = self.parts[2:]
-        values = whole_layers(first, later, self.scales) if self.scales else later_layers(first, later)
-        values = values.clamp_min(0) if self.base.is_zero else torch.maximum(values, self.base(states))
-        return values.masked_fill(self.moves.is_goal(states), 0.0)
+        raw = whole_layers(first, later, self.scales) if self.scales else later_layers(first, later)
+        values = raw.clamp_min(0) if self.base.is_zero else torch.maximum(raw, self.base(states))
+        return torch.stack((raw, values.masked_fill(self.moves.is_goal(states), 0.0)))
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""
+        return self._answer(states, 1)
+
+    def raw(self, states: States) -> F32:
+        """float32[B]: what the network says, without h0, also for goals."""
+        return self._answer(states, 0)
+
+    def _answer(self, states: States, which: int) -> F32:
+        check_shape(self.puzzle.table, states)
+        if (states > self.highest).any():  # the device would read past its tables
+            self.puzzle.table.check_states(states)
         result = np.empty(len(states), dtype=np.float32)
         with self.lock:
             for start in range(0, len(states), BLOCK):
@@ -147,5 +170,34 @@ class CudaHeuristic:
                 self.given[:rows] = states[start : start + rows]
                 self.graph.replay()
                 self.stream.synchronize()
-                result[start : start + rows] = self.answer[:rows]
+                result[start : start + rows] = self.answers[which, :rows]
         return result
+
+
+def on_cuda(heuristic: NeuralHeuristic) -> CudaHeuristic:
+    """The same network on the CUDA device of this machine.
+
+    Float values may differ in the last digits. By more than a tenth of the margin that calibrations leave for that, they are
+    refused.
+    """
+    if not torch.cuda.is_available():
+        raise UndershootError("the device is cuda, but torch finds none here; use cpu")
+    network, puzzle = heuristic.network, heuristic.puzzle
+    name = f"{heuristic.name} on cuda"
+    if isinstance(network, WholeNetwork):
+        return CudaHeuristic(puzzle, *whole_tensors(network, "cuda"), name)
+    parts = [torch.tensor(a, device="cuda") for layer in zip(network.weights, network.biases, strict=True) for a in layer]
+    precision = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")  # a training may have left TF32 on, which has ten bits
+    try:
+        moved = CudaHeuristic(puzzle, parts, name=name)
+    finally:
+        torch.set_float32_matmul_precision(precision)
+    states = scrambles_up_to(puzzle.table, 5_000, deepest(puzzle.table, 30), 0).states
+    difference = float(np.abs(moved.raw(states) - heuristic.raw(states)).max())
+    if not difference <= FLOAT_MARGIN / 10:
+        raise UndershootError(
+            f"{heuristic.name} differs by {difference:.2g} between cpu and cuda, and calibrations allow for "
+            f"{FLOAT_MARGIN / 10:g}; use cpu, or a network of whole numbers: undershoot calibrate --whole-numbers"
+        )
+    return moved

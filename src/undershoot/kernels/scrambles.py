@@ -74,6 +74,11 @@ def scrambles_up_to(table: MoveTable, count: int, depth: int, seed: int, rule: S
     return scramble(table, _depths(count, depth, np.uint64(seed % 2**64)), seed, rule)
 
 
+def deepest(table: MoveTable, depth: int) -> int:
+    """`depth`, or less where proper scrambles end before: they press distinct cells."""
+    return min(depth, int(table.forward.legal.sum())) if table.presses_commute else depth
+
+
 def derived_seed(seed: int, *numbers: int) -> int:
     """A seed of its own for each list of numbers."""
     state = np.array([seed % 2**64], dtype=np.uint64)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from undershoot.errors import UndershootError
+from undershoot.kernels.scrambles import deepest
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.training.recipe import Curriculum, Loss, Recipe, read_recipe
 
@@ -31,8 +32,5 @@ def recipe(puzzle: Puzzle, name: str = "paper") -> Recipe:
         close = difflib.get_close_matches(name, RECIPES, n=1)
         hint = f' Did you mean "{close[0]}"?' if close else ""
         raise UndershootError(f'no recipe "{name}".{hint} There are {", ".join(RECIPES)}; a path to a .toml file works too.')
-    table = puzzle.table
-    depth = MAX_DEPTH.get(puzzle.name, OTHER_DEPTH)
-    if table.presses_commute:
-        depth = min(depth, int(table.forward.legal.sum()))  # scrambles press distinct cells
+    depth = deepest(puzzle.table, MAX_DEPTH.get(puzzle.name, OTHER_DEPTH))
     return replace(Recipe(puzzle.name, curriculum=Curriculum(max_depth=depth)), **RECIPES[name][0])
