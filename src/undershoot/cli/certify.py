@@ -27,15 +27,14 @@ def certify(
 ) -> None:
     """Check a heuristic on every state and every move, and write a certificate."""
     from undershoot.bundles import CERTIFICATE, bundle_folder, read_bundle, read_certificate
-    from undershoot.certification import certificate
+    from undershoot.certification import certificate, check_ball
 
     _exclusive(ball, sample)
-    kept = read_certificate(bundle_folder(bundle))
-    if ball is not None and kept is not None and kept["radius"] is None:
-        raise UndershootError(f"{bundle} has a certificate for all states; one for a ball would say less")
     found = read_bundle(bundle, with_certificate=False)
     if found.calibration is None:
         raise UndershootError(f"{bundle} is not calibrated; do that first: undershoot calibrate {bundle} --method exhaustive")
+    if ball is not None:
+        check_ball(found, ball, read_certificate(bundle_folder(bundle)))
     findings = _findings(found, ball, sample, seed)
     path = None
     if sample is None and not findings.violations:
