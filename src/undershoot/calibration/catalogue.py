@@ -31,6 +31,18 @@ METHODS = {
     "exhaustive": "no overestimate on any state",
     "exceptions": "no overestimate on any state; the worst are listed",
 }
+_DRAWN = frozenset({"n", "population", "labels", "depths", "confidence"})
+READS = {
+    "scramble": frozenset({"n", "depths"}),
+    "max": _DRAWN,
+    "conformal": _DRAWN | {"alpha"},
+    "grouped": _DRAWN | {"alpha"},
+    "trajectory": _DRAWN | {"alpha"},
+    "exhaustive": frozenset({"ball", "population", "depths"}),
+    "exceptions": frozenset({"listed", "population", "depths"}),
+}
+"""The fields of `Wanted` that each method goes by, besides those that all do. (Where no states are drawn to fit to, the
+population is that of the fresh states on which the result is tested.)"""
 CHUNK = 1 << 16
 
 
@@ -56,12 +68,17 @@ class Wanted:
     threads: int = 1
 
 
-def calibrate(network: NeuralHeuristic, method: str, wanted: Wanted) -> Calibration:
-    """Fit a margin by this method."""
+def check_method(method: str) -> None:
+    """Refuse what is no method."""
     if method not in METHODS:
         close = difflib.get_close_matches(method, METHODS, n=1)
         hint = f' Did you mean "{close[0]}"?' if close else ""
         raise UndershootError(f'no method "{method}".{hint} There are {", ".join(METHODS)}.')
+
+
+def calibrate(network: NeuralHeuristic, method: str, wanted: Wanted) -> Calibration:
+    """Fit a margin by this method."""
+    check_method(method)
     if wanted.ball is not None and method != "exhaustive":
         raise UndershootError(f"a ball is for `exhaustive`; `{method}` was asked for")
     if wanted.labels is not None and method in ("scramble", "exhaustive", "exceptions"):
@@ -75,18 +92,25 @@ def calibrate(network: NeuralHeuristic, method: str, wanted: Wanted) -> Calibrat
         return Calibration(method, guarantee, margin, (), 0.0, wanted.rounding, labels=len(raw), population=sample.population)
     if method in ("exhaustive", "exceptions"):
         return replace(_over_the_space(network, method, wanted), arithmetic_margin=eta, rounding=wanted.rounding)
-    evidence = instances(network, wanted) if method == "trajectory" else states(network, wanted)
     margin = 0.0
     margins: tuple[float, ...] = ()
-    confidence = 0.95 if wanted.confidence is None else wanted.confidence  # these two have no average form
-    if method == "grouped":
-        margins, guarantee = grouped(evidence, wanted.alpha, confidence)
-    elif method == "max":
-        margin, guarantee = maximum(evidence, confidence)
-    elif method == "conformal":
-        margin, guarantee = conformal(evidence, wanted.alpha, wanted.confidence)
-    else:
+    if method == "trajectory":
+        evidence = instances(network, wanted)
         margin, guarantee = trajectory(evidence, wanted.alpha, wanted.confidence)
+    elif method == "conformal":
+        evidence = states(network, wanted)
+        margin, guarantee = conformal(evidence, wanted.alpha, wanted.confidence)
+    elif wanted.confidence is None:
+        raise UndershootError(
+            f"`{method}` has no form that holds on average over draws (confidence 0); "
+            "give a confidence between 0 and 1, or use `conformal`"
+        )
+    else:
+        evidence = states(network, wanted)
+        if method == "grouped":
+            margins, guarantee = grouped(evidence, wanted.alpha, wanted.confidence)
+        else:
+            margin, guarantee = maximum(evidence, wanted.confidence)
     return Calibration(
         method,
         guarantee,
