@@ -3,22 +3,18 @@
 import dataclasses
 import json
 import shutil
-import sys
-import warnings
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import commands
 import undershoot as us
 from calibration.test_methods import network_for
 from test_bundles import some_network
 from undershoot.bundles import Bundle, load, read_bundle
 from undershoot.calibration.catalogue import METHODS, READS, Wanted, calibrate
 from undershoot.certification import certificate, check_every_state, check_sample, sampled_guarantee
-from undershoot.cli import main
 from undershoot.guarantees import Guarantee, Optimality, OptimalityKind, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.whole_numbers import WholeNetwork, to_whole_numbers
@@ -36,15 +32,8 @@ def certified(name: str, method: str = "exhaustive", whole: bool = True) -> Bund
 
 
 def undershoot(*arguments: str, code: int = 0) -> str:
-    """The command in this process, which has imported and compiled everything already; returns what it prints."""
-    printed = StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), redirect_stderr(printed):
-        patch.setattr(sys, "argv", ["undershoot", *arguments])
-        patch.setattr(warnings, "showwarning", warnings.showwarning)  # the command sets its own
-        with pytest.raises(SystemExit) as ended:
-            main()
-    assert (ended.value.code or 0) == code, printed.getvalue()
-    return printed.getvalue()
+    done = commands.undershoot(*arguments, code=code)
+    return done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -375,8 +364,7 @@ def test_a_puzzle_that_cannot_draw_uniform_states_is_calibrated_all_the_same(
         assert document["tested_on"] == ("scrambles 1..10, no undo" if method == "scramble" else "uniform states")
     assert "Only a sample" in undershoot("certify", str(bundle), "--sample", "50")
     undershoot("calibrate", str(bundle), "--compare", "--n", "500")
-    monkeypatch.setattr("undershoot.oracles.size.available_memory", lambda: 1000)
-    monkeypatch.setattr("undershoot.oracles.breadth_first.available_memory", lambda: 1000, raising=False)
+    monkeypatch.setattr("undershoot.oracles.breadth_first.available_memory", lambda: 1000)
     monkeypatch.setenv("UNDERSHOOT_CACHE_DIR", str(tmp_path / "cache"))
     document = json.loads(undershoot("calibrate", str(bundle), "--method", "scramble", "--json"))
     assert document["label"] == "lower bound of the cost"
