@@ -10,10 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import undershoot as us
 from subjects import PYRAMINX
+from undershoot.arrays import AnyArray
 from undershoot.bundles import Bundle, load
+from undershoot.calibration.catalogue import METHODS, Wanted, calibrate
+from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.neural import Network, NeuralHeuristic, evaluate
 from undershoot.heuristics.whole_numbers import to_whole_numbers
 from undershoot.puzzles.puzzle import Puzzle
@@ -133,14 +137,25 @@ def test_a_bundle_is_used_without_torch(bundle: Path) -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
-def test_malformed_states_are_refused_and_do_not_crash() -> None:
-    puzzle = us.puzzle("tiles-2x3")
-    for heuristic in (NeuralHeuristic(puzzle, some_network(puzzle)), us.heuristic(puzzle, "base")):
-        for states in (np.full((1, 6), 200, np.uint8), np.zeros((1, 600), np.uint8), np.zeros((1, 3), np.uint8)):
-            with pytest.raises(us.UndershootError):
-                heuristic(states)
-        with pytest.raises(us.UndershootError):
-            heuristic(np.zeros(6, np.uint8))
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *(("tiles-2x3", kind) for kind in ("network", "base", "table", "linear-conflict")),
+        *(("lights-out-2x3", kind) for kind in ("network", "base", "table", "gf2")),
+    ],
+)
+def test_malformed_states_are_refused_and_do_not_crash(name: str, kind: str) -> None:
+    puzzle = us.puzzle(name)
+    heuristic = NeuralHeuristic(puzzle, some_network(puzzle)) if kind == "network" else us.heuristic(puzzle, kind)
+    beyond = puzzle.sample(2, 0)
+    beyond[1, 5] = puzzle.table.modulus[5]
+    for states in (np.full((1, 6), 200, np.uint8), beyond, np.zeros((1, 600), np.uint8), np.zeros((1, 3), np.uint8)):
+        with pytest.raises(us.UndershootError, match=r"is none of this puzzle|states must be an array uint8\[B, 6\]"):
+            heuristic(states)
+    others: list[AnyArray] = [np.zeros(6, np.uint8), puzzle.sample(2, 0).astype(np.int64)]
+    for other in others:
+        with pytest.raises(us.UndershootError, match=r"states must be an array uint8\[B, 6\]"):
+            heuristic(other)
 
 
 def test_a_bundle_that_says_other_widths_is_refused(bundle: Path) -> None:
@@ -155,6 +170,42 @@ def test_a_bundle_that_says_other_widths_is_refused(bundle: Path) -> None:
     (bundle / "config.json").write_bytes(bundles._signed(config))
     with pytest.raises(us.UndershootError, match="does not hold what a bundle holds"):
         load(bundle)
+
+
+def test_devices_that_are_not_there_are_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(us.UndershootError, match="the device is cuda, but torch finds none here; use cpu"):
+        us.load(bundle, device="cuda")
+    with pytest.raises(us.UndershootError, match='the device is "tpu"; allowed are cpu and cuda'):
+        us.load(bundle, device="tpu")
+
+
+@pytest.mark.parametrize("method", ["none", *METHODS])
+@pytest.mark.parametrize("name", ["tiles-2x3", "lights-out-3x3", "pancake-6"])
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
+def test_a_bundle_on_cuda_says_what_it_says_on_the_cpu(tmp_path: Path, name: str, method: str) -> None:
+    puzzle = us.puzzle(name)
+    network = some_network(puzzle)
+    states = np.concatenate([puzzle.sample(3000, 1), puzzle.table.goals])
+    for kept in (to_whole_numbers(network, puzzle.encoding, states), network):
+        made = Bundle(puzzle, kept)
+        if method != "none":
+            made = replace(made, calibration=calibrate(made.raw, method, Wanted()))
+        made.save(tmp_path / "b")
+        if kept is network and method == "grouped":
+            with pytest.raises(us.UndershootError, match="needs exact values"):
+                us.load(tmp_path / "b", device="cuda")
+            continue
+        here, there = us.load(tmp_path / "b"), us.load(tmp_path / "b", device="cuda")
+        assert here.guarantee == there.guarantee
+        raw = [h.network.raw(states) if isinstance(h, CalibratedHeuristic) else h.raw(states) for h in (here, there)]
+        if kept is network:
+            np.testing.assert_allclose(raw[1], raw[0], atol=1e-4)
+        else:
+            assert raw[1].tobytes() == raw[0].tobytes()
+            assert there(states).tobytes() == here(states).tobytes()
+        with pytest.raises(us.UndershootError, match="is none of this puzzle"):
+            there(np.full_like(states, 200))
 
 
 def test_whole_number_networks_are_saved_and_loaded(tmp_path: Path) -> None:

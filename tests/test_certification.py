@@ -3,18 +3,17 @@
 import dataclasses
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import commands
 import undershoot as us
 from calibration.test_methods import network_for
 from test_bundles import some_network
 from undershoot.bundles import Bundle, load, read_bundle
-from undershoot.calibration.catalogue import Wanted, calibrate
+from undershoot.calibration.catalogue import METHODS, READS, Wanted, calibrate
 from undershoot.certification import certificate, check_every_state, check_sample, sampled_guarantee
 from undershoot.guarantees import Guarantee, Optimality, OptimalityKind, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic
@@ -33,9 +32,7 @@ def certified(name: str, method: str = "exhaustive", whole: bool = True) -> Bund
 
 
 def undershoot(*arguments: str, code: int = 0) -> str:
-    done = subprocess.run([sys.executable, "-m", "undershoot", *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+    done = commands.undershoot(*arguments, code=code)
     return done.stdout + done.stderr
 
 
@@ -193,6 +190,7 @@ def test_calibrate_certify_and_check_from_the_command_line(tmp_path: Path) -> No
     assert "No certificate: it overestimates" in refused
     assert "true cost" in refused
     assert "has no certificate" in undershoot("check", str(folder), code=2)
+    assert "would take the place of that" in undershoot("certify", str(folder), "--ball", "3", code=2)
     document = json.loads(undershoot("calibrate", str(folder), "--whole-numbers", "--json"))
     fields = {"method", "t", "guarantee", "alpha", "confidence", "n", "mean_before", "mean_after", "violation_rate"}
     assert fields <= set(document)
@@ -219,6 +217,7 @@ def test_calibrate_certify_and_check_from_the_command_line(tmp_path: Path) -> No
     ball = undershoot("calibrate", str(folder), "--ball", "8") + undershoot("certify", str(folder), "--ball", "8")
     assert "never overestimates within 8 of the goal" in ball
     assert load(folder).guarantee.within == 8
+    assert "for all states within 8 of the goal; one for a ball of 7" in undershoot("certify", str(folder), "--ball=7", code=2)
     compared = json.loads(undershoot("calibrate", str(folder), "--compare", "--n", "2000", "--json"))
     rates = {row["method"]: row["violation_rate"] for row in compared["methods"]}
     assert rates["exhaustive"] == rates["exceptions"] == 0 < rates["none"]
@@ -236,10 +235,138 @@ def test_calibrate_certify_and_check_from_the_command_line(tmp_path: Path) -> No
         (["--rounding=up"], '--rounding is "up"; allowed are none, integer, parity'),
         (["--method=conformal", "--alpha=2"], "alpha is 2.0"),
         (["--method=exceptions", "--listed=1"], "the share of listed states is 1.0"),
+        (["--method=max", "--confidence=0"], "`max` has no form that holds on average over draws"),
+        (["--method=grouped", "--confidence=0"], "`grouped` has no form that holds on average over draws"),
+        (["--method=conformal", "--depths=1..5"], "the population uniform, which has none; leave it out, or use --population"),
+        (["--compare", "--method=max"], "--method was given with --compare, but it tries all methods"),
+        (["--compare", "--out=elsewhere"], "--out was given with --compare, but it writes no bundle"),
+        (["--compare", "--ball=3"], "--ball was given with --compare, but it measures on the whole space"),
     ],
 )
-def test_bad_input_is_refused_with_a_sentence(tmp_path: Path, arguments: list[str], part: str) -> None:
+def test_bad_input_is_refused_with_a_sentence(small: Path, arguments: list[str], part: str) -> None:
+    error = undershoot("calibrate", str(small), *arguments, code=2)
+    assert part in " ".join(error.split())
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
     puzzle = us.puzzle("tiles-2x3")
     Bundle(puzzle, some_network(puzzle, (16, 8))).save(tmp_path / "b")
-    error = undershoot("calibrate", str(tmp_path / "b"), *arguments, code=2)
-    assert part in " ".join(error.split())
+    return tmp_path / "b"
+
+
+GIVEN = {
+    "n": "100",
+    "population": "scrambles",
+    "labels": "exact",
+    "depths": "1..5",
+    "confidence": "0.9",
+    "alpha": "0.1",
+    "ball": "3",
+    "listed": "0.01",
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_options_that_a_method_does_not_go_by_are_refused(small: Path, method: str) -> None:
+    before = (small / "config.json").read_bytes()
+    assert set().union(*READS.values()) == set(GIVEN)
+    for name in set(GIVEN) - READS[method]:
+        error = undershoot("calibrate", str(small), "--method", method, f"--{name}={GIVEN[name]}", code=2)
+        assert f"--{name} was given, but `{method}` does not go by it" in " ".join(error.split())
+    assert (small / "config.json").read_bytes() == before
+    read = {name: GIVEN[name] for name in READS[method]}
+    undershoot("calibrate", str(small), "--method", method, *(f"--{name}={value}" for name, value in read.items()))
+    assert read_bundle(small).calibration is not None
+
+
+def test_methods_that_read_no_labels_are_compared_without_them(small: Path) -> None:
+    shown = json.loads(undershoot("calibrate", str(small), "--compare", "--labels", "lower", "--n=300", "--json"))
+    errors = {row["method"]: row.get("error") for row in shown["methods"]}
+    assert "lower bounds" in str(errors.pop("trajectory"))
+    assert set(errors.values()) == {None}
+    assert not (small / "calibration.json").exists()
+
+
+def test_a_bundle_is_calibrated_into_another_place(small: Path, tmp_path: Path) -> None:
+    before = {path.name: path.read_bytes() for path in small.iterdir()}
+    for place in (tmp_path / "new", tmp_path / "new"):  # a bundle that is there is replaced
+        undershoot("calibrate", str(small), "--whole-numbers", "--out", str(place))
+        assert load(place).guarantee.is_proven
+    assert {path.name: path.read_bytes() for path in small.iterdir()} == before
+    assert not (tmp_path / "b-float").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep")
+    refused = undershoot("calibrate", str(small), "--out", str(tmp_path / "mine"), code=2)
+    assert "holds something else than a bundle: notes.txt" in " ".join(refused.split())
+    assert "inside the bundle" in undershoot("calibrate", str(small), "--out", str(small / "new"), code=2)
+
+
+def test_a_network_that_is_converted_in_its_place_is_kept_in_floats(small: Path) -> None:
+    floats, kept = read_bundle(small), small.parent / "b-float"
+    shown = undershoot("calibrate", str(small), "--whole-numbers")
+    assert f"as it was trained, is kept: {kept}" in shown
+    assert isinstance(read_bundle(small).network, WholeNetwork)
+    assert read_bundle(kept).weights_digest == floats.weights_digest
+    assert "is one of whole numbers already" in undershoot("calibrate", str(small), "--whole-numbers", code=2)
+    floats.save(small)
+    undershoot("calibrate", str(small), "--whole-numbers")  # it is kept already
+    dataclasses.replace(floats, network=some_network(floats.puzzle, (16, 8), seed=3)).save(small)
+    refused = undershoot("calibrate", str(small), "--whole-numbers", code=2)
+    assert "another one is there" in " ".join(refused.split())
+    assert read_bundle(kept).weights_digest == floats.weights_digest
+
+
+def test_a_certificate_for_a_ball_does_not_take_the_place_of_what_says_more() -> None:
+    network, distances = network_for("tiles-2x3")
+    bundle = Bundle(network.puzzle, network.network)
+    findings = check_every_state(network, distances.within(0))
+    for method, says in (
+        ("conformal", "is calibrated by a sample: it overestimates on at most 0.05"),
+        ("trajectory", "is calibrated by a sample: it lets A[*] find"),
+        ("exhaustive", "never overestimates, by its calibration"),
+    ):
+        calibrated = dataclasses.replace(bundle, calibration=calibrate(network, method, Wanted()))
+        with pytest.raises(us.UndershootError, match=says):
+            certificate(calibrated, findings)
+    for method, wanted in (("scramble", Wanted()), ("exhaustive", Wanted(ball=0))):
+        calibrated = dataclasses.replace(bundle, calibration=calibrate(network, method, wanted))
+        stated = dataclasses.replace(calibrated, certificate=certificate(calibrated, findings))
+        assert stated.heuristic.guarantee.within == 0
+    further = dataclasses.replace(bundle, calibration=calibrate(network, "exhaustive", Wanted(ball=5)))
+    with pytest.raises(us.UndershootError, match=r"within 5 of the goal, by its calibration; .* of 0 would say less"):
+        certificate(further, findings)
+
+
+IN_A_ROW = """
+name = "four-in-a-row"
+goal = "1 2 3 _"
+cursor = "_"
+
+[moves]
+R = { at = { 2 = "(1 2)", 3 = "(2 3)", 4 = "(3 4)" } }
+L = { at = { 1 = "(1 2)", 2 = "(2 3)", 3 = "(3 4)" } }
+S = { at = { 1 = "(3 4)", 4 = "(1 2)" } }
+"""
+
+
+def test_a_puzzle_that_cannot_draw_uniform_states_is_calibrated_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "row.toml").write_text(IN_A_ROW)
+    puzzle = us.puzzle(str(tmp_path / "row.toml"))
+    with pytest.raises(us.UndershootError, match="cannot draw uniformly random states"):
+        puzzle.sample(1, 0)
+    bundle = tmp_path / "b"
+    Bundle(puzzle, some_network(puzzle, (8,))).save(bundle)
+    for method in METHODS:
+        document = json.loads(undershoot("calibrate", str(bundle), "--method", method, "--json"))
+        assert document["tested_on"] == ("scrambles 1..10, no undo" if method == "scramble" else "uniform states")
+    assert "Only a sample" in undershoot("certify", str(bundle), "--sample", "50")
+    undershoot("calibrate", str(bundle), "--compare", "--n", "500")
+    monkeypatch.setattr("undershoot.oracles.breadth_first.available_memory", lambda: 1000)
+    monkeypatch.setenv("UNDERSHOOT_CACHE_DIR", str(tmp_path / "cache"))
+    document = json.loads(undershoot("calibrate", str(bundle), "--method", "scramble", "--json"))
+    assert document["label"] == "lower bound of the cost"
+    refused = undershoot("calibrate", str(bundle), "--method", "max", "--labels", "lower", code=2)
+    assert "cannot draw uniformly random states" in " ".join(refused.split())

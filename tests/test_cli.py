@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from commands import undershoot
 from subjects import PYRAMINX
 
 ROOT = Path(__file__).parent.parent
 
 
-def run(*arguments: str, code: int = 0, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """In a process of its own."""
     environment = {**os.environ, "COLUMNS": "100"}
     command = [sys.executable, "-m", "undershoot", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done
@@ -46,29 +48,30 @@ def test_oracle_keeps_its_cache_where_it_is_told(tmp_path: Path) -> None:
 
 def test_puzzles_lists_shows_and_checks() -> None:
     assert "lights-out-RxC" in run("puzzles").stdout
-    shown = run("puzzles", "cube-2x2").stdout
+    shown = undershoot("puzzles", "cube-2x2").stdout
     assert "3,674,160" in shown
     assert "UUUURRRRFFFFDDDDLLLLBBBB" in shown
-    assert "is a valid puzzle file" in run("puzzles", "--check", PYRAMINX).stdout
-    listed = json.loads(run("puzzles", "--json").stdout)["puzzles"]
+    assert "is a valid puzzle file" in undershoot("puzzles", "--check", PYRAMINX).stdout
+    listed = json.loads(undershoot("puzzles", "--json").stdout)["puzzles"]
     assert {"tiles-3x3", "cube-2x2"} <= {puzzle["name"] for puzzle in listed}
-    assert json.loads(run("puzzles", "8-puzzle", "--json").stdout)["states"] == 181_440
-    assert run("puzzles", "cube-2x2", "--seed", "1").stdout != run("puzzles", "cube-2x2", "--seed", "2").stdout
+    assert json.loads(undershoot("puzzles", "8-puzzle", "--json").stdout)["states"] == 181_440
+    one, two = (undershoot("puzzles", "cube-2x2", "--seed", seed).stdout for seed in "12")
+    assert one != two
 
 
 def test_solve_shows_the_state_the_moves_and_what_is_proven() -> None:
     shown = run("solve", "cube-2x2", "R U F2 R'", "--show").stdout
     assert "cost 4: optimal, proven (cost - lower bound = 0)" in shown
     assert "4. " in shown
-    document = json.loads(run("solve", "tiles-3x3", "1 2 3 4 5 6 0 7 8", "--json").stdout)
+    document = json.loads(undershoot("solve", "tiles-3x3", "1 2 3 4 5 6 0 7 8", "--json").stdout)
     (result,) = document["results"]
     assert (document["puzzle"], document["heuristic"]) == ("tiles-3x3", "base")
     assert (result["cost"], result["actions"], result["optimality"], result["lower_bound"]) == (2, ["L", "L"], "proven", 2)
     fields = {"state", "status", "expanded", "expanded_below", "generated", "evaluated", "reopened", "overestimates", "seconds"}
     assert fields <= set(result)
-    many = run("solve", "tiles-3x3", "--random", "5", "--seed", "3").stdout
+    many = undershoot("solve", "tiles-3x3", "--random", "5", "--seed", "3").stdout
     assert "5 of 5 solved, 5 proven optimal" in many
-    deep = run("solve", "cube-3x3", "--scramble-depth", "3", "--heuristic", "zero", "--ties", "shallow").stdout
+    deep = undershoot("solve", "cube-3x3", "--scramble-depth", "3", "--heuristic", "zero", "--ties", "shallow").stdout
     assert "cost 3: optimal, proven" in deep
 
 
@@ -76,19 +79,19 @@ def test_a_search_that_is_stopped_says_so_and_exits_with_1() -> None:
     done = run("solve", "tiles-4x4", "--random", "1", "--max-expanded", "100", code=1)
     assert "stopped at the limit of expansions; raise --max-expanded" in done.stdout
     assert "Every solution costs at least" in done.stdout
-    document = json.loads(run("solve", "tiles-4x4", "--random", "1", "--max-expanded", "100", "--json", code=1).stdout)
+    document = json.loads(undershoot("solve", "tiles-4x4", "--random", "1", "--max-expanded=100", "--json", code=1).stdout)
     assert (document["results"][0]["status"], document["results"][0]["cost"]) == ("budget", None)
 
 
 def test_bench_compares_heuristics_on_the_same_instances(tmp_path: Path) -> None:
     out = tmp_path / "records.parquet"
-    shown = run("bench", "tiles-3x3", "--heuristics", "base,table", "--random", "20", "--out", str(out)).stdout
+    shown = undershoot("bench", "tiles-3x3", "--heuristics", "base,table", "--random", "20", "--out", str(out)).stdout
     assert "40 records written" in shown
     assert out.exists()
     instances = tmp_path / "instances.txt"
     instances.write_text("# a comment\n2: D D\n")
     for source in (("--instances", str(instances)), ("--scrambles", "1..3", "--per-depth", "4")):
-        document = json.loads(run("bench", "tiles-3x3", *source, "--json").stdout)
+        document = json.loads(undershoot("bench", "tiles-3x3", *source, "--json").stdout)
         assert document["puzzle"] == "tiles-3x3"
         assert [h["name"] for h in document["heuristics"]] == ["base", "zero"]
         fields = {"name", "guarantee", "solve_rate", "mean_expanded", "mean_expanded_common", "mean_expanded_below", "reopened"}
@@ -124,14 +127,14 @@ def test_bench_compares_heuristics_on_the_same_instances(tmp_path: Path) -> None
     ],
 )
 def test_bad_input_gets_one_message_and_exit_code_2(arguments: tuple[str, ...], part: str) -> None:
-    done = run(*arguments, code=2)
+    done = undershoot(*arguments, code=2, folder=ROOT)
     assert part in re.sub(r"\s+", " ", done.stderr)
     assert done.stdout == ""
 
 
 def test_brackets_in_a_summary_are_just_brackets(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text('name = "p"\nsummary = "x [/] y [red]"\ngoal = "a b"\n[moves]\nm = "(1 2)"\n')
-    assert "x [/] y [red]" in run("puzzles", str(tmp_path / "p.toml")).stdout
+    assert "x [/] y [red]" in undershoot("puzzles", str(tmp_path / "p.toml")).stdout
 
 
 def test_terminals_without_block_characters_are_no_reason_to_fail() -> None:
@@ -163,7 +166,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", documented_commands())
 def test_documented_commands_work(command: str, clone: Path) -> None:
-    run(*shlex.split(command)[1:], folder=clone)
+    undershoot(*shlex.split(command)[1:], folder=clone)
 
 
 def test_documented_puzzle_files_are_valid(tmp_path: Path) -> None:
@@ -172,8 +175,8 @@ def test_documented_puzzle_files_are_valid(tmp_path: Path) -> None:
     assert blocks[0] == (ROOT / "examples" / "discs.toml").read_text()
     for block in blocks:
         (tmp_path / "puzzle.toml").write_text(block)
-        run("puzzles", "--check", str(tmp_path / "puzzle.toml"))
-        assert json.loads(run("oracle", str(tmp_path / "puzzle.toml"), "--json").stdout)["states"] > 1
+        undershoot("puzzles", "--check", str(tmp_path / "puzzle.toml"))
+        assert json.loads(undershoot("oracle", str(tmp_path / "puzzle.toml"), "--json").stdout)["states"] > 1
 
 
 @pytest.mark.parametrize("path", ["README.md", "docs/add-a-puzzle.md", "docs/training.md"])

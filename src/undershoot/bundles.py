@@ -34,7 +34,7 @@ from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
 from undershoot.heuristics.catalogue import HEURISTICS
 from undershoot.heuristics.catalogue import heuristic as named
 from undershoot.heuristics.combined import Largest
-from undershoot.heuristics.neural import Network, NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic, Network, NeuralHeuristic
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.puzzles import catalogue, puzzle_file
 from undershoot.puzzles.puzzle import Puzzle
@@ -58,6 +58,9 @@ class Bundle:
     """What was measured, for the model card."""
     command: str = ""
     """What makes it again."""
+    encoding: str = "cells"
+    """See `Puzzle.encoded`."""
+    canonical: bool = False
     calibration: Calibration | None = None
     certificate: dict[str, Any] | None = None
     name: str = "network"
@@ -65,7 +68,7 @@ class Bundle:
     @property
     def raw(self) -> NeuralHeuristic:
         """The network alone."""
-        return NeuralHeuristic(self.puzzle, self.network, name=self.name)
+        return NeuralHeuristic(self.puzzle, self.network, self.name, self.puzzle.encoded(self.encoding, self.canonical))
 
     @property
     def heuristic(self) -> NeuralHeuristic | CalibratedHeuristic:
@@ -108,8 +111,9 @@ class Bundle:
         files = {}
         fields = {f.name: getattr(calibration, f.name) for f in dataclasses.fields(calibration)}
         keys, costs = fields.pop("exceptions"), fields.pop("exception_costs")
-        # JSON knows no infinity; null stands for "answer h0".
-        fields["group_margins"] = [margin if math.isfinite(margin) else None for margin in calibration.group_margins]
+        # JSON knows no infinity: null stands for "answer h0", and for "every state passes".
+        for name in ("group_margins", "level_margins"):
+            fields[name] = [margin if math.isfinite(margin) else None for margin in fields[name]]
         fields["guarantee"] = dataclasses.asdict(calibration.guarantee)
         fields |= {"weights": self.weights_digest, "sentence": str(calibration.guarantee)}
         if len(keys):
@@ -127,8 +131,10 @@ class Bundle:
             "puzzle": self.puzzle.name,
             "fingerprint": self.puzzle.table.fingerprint,
             "architecture": "multilayer perceptron, ReLU, weights [in, out]",
+            "encoding": self.encoding,
+            "canonical": self.canonical,
             "arithmetic": self.arithmetic,
-            "widths": [*self.network.widths, 1],
+            "widths": [*self.network.widths],
             "recipe": self.recipe,
             "figures": self.figures,
             "command": self.command,
@@ -187,13 +193,30 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
         config["recipe"],
         config["figures"],
         config["command"],
+        config["encoding"],
+        config["canonical"],
         name=name,
     )
 
 
-def load(path: str | Path) -> NeuralHeuristic | CalibratedHeuristic:
-    """The heuristic in a bundle, or in the bundle of a run folder, on the CPU. (On CUDA: `CudaHeuristic`.)"""
-    return read_bundle(path).heuristic
+def load(path: str | Path, device: str = "cpu") -> LearnedHeuristic | CalibratedHeuristic:
+    """The heuristic in a bundle, or in the bundle of a run folder; device: cpu, or cuda, where the network is then evaluated.
+
+    A network of whole numbers has the same values on both. Those of a float network differ by less than the margin that its
+    calibration leaves for that, so what is known of it holds on both.
+    """
+    if device not in ("cpu", "cuda"):
+        raise UndershootError(f'the device is "{device}"; allowed are cpu and cuda')
+    bundle = read_bundle(path)
+    if device == "cpu":
+        return bundle.heuristic
+    if bundle.calibration is not None and bundle.calibration.group_margins and not bundle.raw.is_exact:
+        # Across the edge of a group h may jump up, however small the step.
+        raise UndershootError(f"{path} has a margin for each group, which needs exact values; use cpu, or --whole-numbers")
+    from undershoot.heuristics.neural_cuda import on_cuda
+
+    network, heuristic = on_cuda(bundle.raw), bundle.heuristic
+    return CalibratedHeuristic(network, heuristic.calibration) if isinstance(heuristic, CalibratedHeuristic) else network
 
 
 def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
@@ -235,7 +258,7 @@ def _network(path: Path, data: bytes, widths: list[int], arithmetic: str) -> Net
     except (SafetensorError, KeyError) as error:
         raise UndershootError(f"{path} does not hold the layers that {CONFIG} names: {error}") from error
     kinds = {array.dtype for array in (*network.weights, *network.biases)}
-    if [*network.widths, 1] != widths or (arithmetic == FLOAT and kinds != {np.dtype(np.float32)}):
+    if [*network.widths] != widths or (arithmetic == FLOAT and kinds != {np.dtype(np.float32)}):
         raise UndershootError(f"{path} holds layers of widths {network.widths}, {CONFIG} says {widths}")
     return network
 
@@ -260,6 +283,7 @@ def _read_calibration(folder: Path, bundle: Bundle) -> Calibration | None:
         **{
             **fields,
             "group_margins": tuple(math.inf if margin is None else margin for margin in fields["group_margins"]),
+            "level_margins": tuple(-math.inf if margin is None else margin for margin in fields["level_margins"]),
             "rounding": Rounding(fields["rounding"]),
             "guarantee": Guarantee(**{**claim, "standing": Standing(claim["standing"]), "subject": Subject(claim["subject"])}),
         }

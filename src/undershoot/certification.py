@@ -11,7 +11,7 @@ from scipy import stats
 from undershoot.arrays import F32, I64, States
 from undershoot.bundles import CERTIFIED, Bundle
 from undershoot.errors import UndershootError
-from undershoot.guarantees import Guarantee, Heuristic, Standing
+from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Standing
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.kernels.cpu import successors
@@ -148,11 +148,33 @@ def sampled_guarantee(findings: Findings, confidence: float) -> Guarantee:
     return Guarantee(Standing.SAMPLED, population="uniform states", violation_rate=rate, confidence=confidence, labels=n)
 
 
+def check_ball(bundle: Bundle, radius: int, before: dict[str, Any] | None = None) -> None:
+    """Refuse a certificate for a ball where more, or something else, is known: it would take the place of that.
+
+    before: the certificate that the bundle has.
+    """
+    if before is not None and (before["radius"] is None or before["radius"] > radius):
+        where = "all states" if before["radius"] is None else f"all states within {before['radius']} of the goal"
+        raise UndershootError(f"{bundle.name} has a certificate for {where}; one for a ball of {radius} would say less")
+    known = NO_GUARANTEE if bundle.calibration is None else bundle.calibration.guarantee
+    if known.standing is Standing.SAMPLED:
+        raise UndershootError(
+            f"{bundle.name} is calibrated by a sample: it {known}. A certificate for a ball says nothing beyond the ball, and "
+            f"would take the place of that; leave --ball out, or calibrate for the ball: --method exhaustive --ball {radius}"
+        )
+    if known.standing is Standing.PROVEN and (known.within is None or known.within > radius):
+        raise UndershootError(
+            f"{bundle.name} {known}, by its calibration; a certificate for a ball of {radius} would say less. Leave --ball out"
+        )
+
+
 def certificate(bundle: Bundle, findings: Findings) -> dict[str, Any]:
     """For a calibrated bundle without violations."""
     calibration = bundle.calibration
     if calibration is None or findings.violations or findings.checked < findings.states:
         raise UndershootError(f"{bundle.name} cannot be certified: it is not calibrated, not fully checked, or overestimates")
+    if findings.radius is not None:
+        check_ball(bundle, findings.radius)
     if calibration.group_margins and not bundle.raw.is_exact:
         # Across the edge of a group h may jump up, however small the step.
         raise UndershootError(f"{bundle.name} has a margin for each group, which needs exact values; use --whole-numbers")

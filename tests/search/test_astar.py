@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import undershoot as us
 from reference import cube_in_space, naive, naive_astar
 from undershoot.arrays import F32, States
-from undershoot.guarantees import NO_GUARANTEE, PROVEN, Guarantee, LabelKind, OptimalityKind, Rounding, Standing
+from undershoot.guarantees import NO_GUARANTEE, PROVEN, Guarantee, LabelKind, OptimalityKind, Rounding, Standing, Subject
 from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.base_heuristics import zero_heuristic
@@ -102,7 +102,7 @@ def by_definition(puzzle: Puzzle, state: States, h: Callable[[States], F32], opt
 )
 def test_all_counters_equal_those_of_the_definition(name: str, kind: str, ties: us.Ties) -> None:
     puzzle = costly() if name == "costly" else us.puzzle(name)
-    depths = np.arange(12) % 5 if kind == "zero" else np.arange(12) % 10 if name.startswith("lights") else np.arange(12) + 8
+    depths = np.arange(12) % 4 if kind == "zero" else np.arange(12) % 10 if name.startswith("lights") else np.arange(12) + 8
     states = us.scramble(puzzle.table, depths, 1).states
     if kind in ("base", "linear-conflict", "zero"):
         h = us.heuristic(puzzle, kind)
@@ -159,7 +159,7 @@ def test_cubes_are_solved_optimally() -> None:
     perfect = us.solve_many(puzzle, uniform, us.heuristic(puzzle, "table"))
     assert [result.cost for result in perfect] == table.distance(uniform).tolist()
     near = us.scramble(puzzle.table, np.arange(500) % 7, 7).states
-    for states in (uniform[:20], near):
+    for states in (uniform[:3], near):
         blind = us.solve_many(puzzle, states, us.heuristic(puzzle, "zero"), threads=2)
         assert [result.cost for result in blind] == table.distance(states).tolist()
 
@@ -250,7 +250,7 @@ def test_weighted_search_stays_within_its_weight(weight: float) -> None:
 )
 def test_lower_bounds_are_true_whatever_guides_and_whatever_limit_strikes(limit: dict[str, float], per_step: int) -> None:
     puzzle, table = distances("tiles-3x3")
-    states = puzzle.sample(40, 9)
+    states = puzzle.sample(40 if limit else 12, 9)
     truth = table.distance(states).tolist()
     guides = [
         us.heuristic(puzzle, "base"),
@@ -340,7 +340,8 @@ def test_the_process_takes_no_more_memory_than_the_limit() -> None:
 def test_ctrl_c_ends_a_search_at_once_and_with_one_line() -> None:
     for threads in (1, 2):
         script = (
-            "import sys, undershoot as us; from undershoot.cli import main\n"
+            "import signal, undershoot as us\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # jobs in the background of a shell ignore it
             "import undershoot.experiments.comparison\n"
             "p = us.puzzle('tiles-4x4'); h = us.heuristic(p, 'linear-conflict'); s = p.sample(50, 0)\n"
             "us.solve_many(p, s[:4], h, us.SearchOptions(max_expanded=10)); print('ready', flush=True)\n"
@@ -508,14 +509,20 @@ def test_a_stopped_search_does_not_claim_what_only_a_finished_one_proves(tmp_pat
     state = puzzle.parse("turn")
     zero = us.heuristic(puzzle, "zero")
     assert us.solve(puzzle, state, zero).cost == 3
-    for guarantee in (PROVEN, Guarantee(Standing.PROVEN, within=50)):
+    of_solutions = Guarantee(
+        Standing.SAMPLED, population="x", violation_rate=0.1, confidence=0.9, labels=50, subject=Subject.SOLUTIONS
+    )
+    for guarantee in (PROVEN, Guarantee(Standing.PROVEN, within=50), of_solutions):
         guide = Given(puzzle.table.fingerprint, zero, "zero", guarantee, Rounding.INTEGER)
+        stopped = []
         for most in range(6):
             result = us.solve(puzzle, state, guide, us.SearchOptions(expand_per_step=2, max_expanded=most))
             assert result.lower_bound <= 3
             if result.cost == 10:
-                assert result.optimality.kind is not OptimalityKind.PROVEN
+                stopped.append(result.status)
+                assert result.optimality.kind not in (OptimalityKind.PROVEN, OptimalityKind.CALIBRATED)
                 assert result.optimality.factor is None or result.optimality.factor >= 10 / 3
+        assert stopped == [us.Status.BUDGET]
 
 
 def test_dead_ends_do_not_stop_the_perfect_table(tmp_path: Path) -> None:
@@ -529,7 +536,7 @@ def test_dead_ends_do_not_stop_the_perfect_table(tmp_path: Path) -> None:
 
 def test_costs_beyond_what_is_exact_are_an_error_and_not_unsolvable(tmp_path: Path) -> None:
     cycles, first = [], 1
-    for length in (2, 3, 5, 7, 11, 13):
+    for length in (3, 4, 5, 7):  # 420 steps until they all come round
         cycles.append("(" + " ".join(str(first + i) for i in range(length)) + ")")
         first += length
     goal = " ".join(f"s{i}" for i in range(1, first))

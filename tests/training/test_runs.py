@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import commands
 import undershoot as us
 from undershoot.bundles import read_bundle
 from undershoot.training import checkpoints
@@ -38,30 +39,27 @@ def command(*arguments: str) -> list[str]:
 
 
 def undershoot(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done
+    return commands.undershoot("train", "tiles-2x3", *SMALL, *arguments, code=code)
 
 
 def test_a_run_killed_again_and_again_ends_where_the_undisturbed_run_ends(tmp_path: Path) -> None:
-    steps = "--steps=12000"
+    steps = "--steps=5000"
     undershoot(steps, "--out", str(tmp_path / "whole"))
     broken, draw = tmp_path / "broken", random.Random(3)
     kills = 0
-    while kills < 5:
+    while kills < 3:
         resume = ["--resume"] if (broken / "recipe.toml").exists() else []
         process = subprocess.Popen(command(steps, "--out", str(broken), *resume), stderr=subprocess.DEVNULL)
         before = newest(broken)
         while newest(broken) == before and process.poll() is None:
             time.sleep(0.01)
-        time.sleep(draw.uniform(0, 0.3))
+        time.sleep(draw.uniform(0, 0.15))
         assert process.poll() is None, "it ended before it could be killed; more steps are needed"
         process.send_signal(signal.SIGKILL)
         process.wait()
         kills += 1
     undershoot(steps, "--out", str(broken), "--resume")
-    for part in ("bundle/model.safetensors", "checkpoints/step-000012000.safetensors"):
+    for part in ("bundle/model.safetensors", "checkpoints/step-000005000.safetensors"):
         ours, theirs = ((tmp_path / name / part) for name in ("whole", "broken"))
         if part.startswith("bundle"):
             assert ours.read_bytes() == theirs.read_bytes()
@@ -90,8 +88,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
     words = shlex.split(error[error.index("go on with: ") + len("go on with: ") :])
     assert words[:2] == ["undershoot", "train"]
     shorter = [word.replace("200000", "400") for word in words[1:]]
-    done = subprocess.run([sys.executable, "-m", "undershoot", *shorter], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    commands.undershoot(*shorter)
 
 
 def test_damaged_and_foreign_checkpoints_are_named_and_the_one_before_is_used(tmp_path: Path) -> None:
@@ -172,11 +169,7 @@ def test_train_prints_its_figures_for_programs_and_the_bundle_solves(tmp_path: P
     assert list((out / "events").iterdir())
     assert {path.name for path in (out / "bundle").iterdir()} == {"config.json", "model.safetensors", "README.md"}
     for arguments in (["solve", "tiles-2x3", "--heuristic"], ["bench", "tiles-2x3", "--random=5", "--heuristics"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "undershoot", *arguments, str(out), "--json"], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["puzzle"] == "tiles-2x3"
+        assert json.loads(commands.undershoot(*arguments, str(out), "--json").stdout)["puzzle"] == "tiles-2x3"
     assert read_bundle(out).network.widths == (us.puzzle("tiles-2x3").encoding.width, 32, 16)
 
 
@@ -255,13 +248,12 @@ def test_a_changed_puzzle_file_does_not_go_on_with_the_old_weights(tmp_path: Pat
     source = Path(__file__).parent.parent.parent / "examples" / "discs.toml"
     puzzle_path = tmp_path / "discs.toml"
     puzzle_path.write_text(source.read_text())
-    arguments = [sys.executable, "-m", "undershoot", "train", str(puzzle_path), *SMALL, "--out", str(tmp_path / "run")]
-    subprocess.run([*arguments, "--steps=100"], check=True, capture_output=True)
+    arguments = ["train", str(puzzle_path), *SMALL, "--out", str(tmp_path / "run")]
+    commands.undershoot(*arguments, "--steps=100")
     changed = source.read_text().replace("(1 2)", "(1 3)", 1)
     assert changed != source.read_text()
     puzzle_path.write_text(changed)
-    done = subprocess.run([*arguments, "--steps=200", "--resume"], check=False, capture_output=True, text=True)
-    assert done.returncode == 2
+    done = commands.undershoot(*arguments, "--steps=200", "--resume", code=2)
     assert "belongs to another run (with another fingerprint)" in done.stderr
 
 

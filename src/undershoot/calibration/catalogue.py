@@ -11,12 +11,13 @@ from undershoot.calibration.evidence import Evidence, score
 from undershoot.calibration.exceptions import exceptions
 from undershoot.calibration.exhaustive import exhaustive
 from undershoot.calibration.grouped import grouped
+from undershoot.calibration.levels import level_margins
 from undershoot.calibration.maximum import maximum
 from undershoot.calibration.populations import LabelSource, Population, draw, whole_space
 from undershoot.calibration.scramble import scramble
 from undershoot.calibration.trajectory import path_scores, trajectory
 from undershoot.errors import UndershootError
-from undershoot.guarantees import LabelKind, Labels, Rounding
+from undershoot.guarantees import PROVEN, Guarantee, LabelKind, Labels, Rounding, Standing
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, Calibration
 from undershoot.heuristics.neural import NeuralHeuristic, evaluate
 from undershoot.oracles.cache import oracle
@@ -31,6 +32,18 @@ METHODS = {
     "exhaustive": "no overestimate on any state",
     "exceptions": "no overestimate on any state; the worst are listed",
 }
+_DRAWN = frozenset({"n", "population", "labels", "depths", "confidence"})
+READS = {
+    "scramble": frozenset({"n", "depths"}),
+    "max": _DRAWN,
+    "conformal": _DRAWN | {"alpha"},
+    "grouped": _DRAWN | {"alpha"},
+    "trajectory": _DRAWN | {"alpha"},
+    "exhaustive": frozenset({"ball", "population", "depths"}),
+    "exceptions": frozenset({"listed", "population", "depths"}),
+}
+"""The fields of `Wanted` that each method goes by, besides those that all do. (Where no states are drawn to fit to, the
+population is that of the fresh states on which the result is tested.)"""
 CHUNK = 1 << 16
 
 
@@ -56,12 +69,17 @@ class Wanted:
     threads: int = 1
 
 
-def calibrate(network: NeuralHeuristic, method: str, wanted: Wanted) -> Calibration:
-    """Fit a margin by this method."""
+def check_method(method: str) -> None:
+    """Refuse what is no method."""
     if method not in METHODS:
         close = difflib.get_close_matches(method, METHODS, n=1)
         hint = f' Did you mean "{close[0]}"?' if close else ""
         raise UndershootError(f'no method "{method}".{hint} There are {", ".join(METHODS)}.')
+
+
+def calibrate(network: NeuralHeuristic, method: str, wanted: Wanted) -> Calibration:
+    """Fit a margin by this method."""
+    check_method(method)
     if wanted.ball is not None and method != "exhaustive":
         raise UndershootError(f"a ball is for `exhaustive`; `{method}` was asked for")
     if wanted.labels is not None and method in ("scramble", "exhaustive", "exceptions"):
@@ -72,28 +90,43 @@ def calibrate(network: NeuralHeuristic, method: str, wanted: Wanted) -> Calibrat
         sample = draw(network.puzzle, Population.SCRAMBLES, LabelSource.SCRAMBLE, wanted.n, wanted.seed, wanted.depths)
         raw = evaluate(network.raw, sample.states, wanted.threads)
         margin, guarantee = scramble(Evidence(sample.population, score(raw, sample.labels), sample.labels.kind, raw))
-        return Calibration(method, guarantee, margin, (), 0.0, wanted.rounding, labels=len(raw), population=sample.population)
+        return Calibration(
+            method,
+            guarantee,
+            margin,
+            arithmetic_margin=0.0,
+            rounding=wanted.rounding,
+            labels=len(raw),
+            population=sample.population,
+        )
     if method in ("exhaustive", "exceptions"):
         return replace(_over_the_space(network, method, wanted), arithmetic_margin=eta, rounding=wanted.rounding)
-    evidence = instances(network, wanted) if method == "trajectory" else states(network, wanted)
     margin = 0.0
     margins: tuple[float, ...] = ()
-    confidence = 0.95 if wanted.confidence is None else wanted.confidence  # these two have no average form
-    if method == "grouped":
-        margins, guarantee = grouped(evidence, wanted.alpha, confidence)
-    elif method == "max":
-        margin, guarantee = maximum(evidence, confidence)
-    elif method == "conformal":
-        margin, guarantee = conformal(evidence, wanted.alpha, wanted.confidence)
-    else:
+    if method == "trajectory":
+        evidence = instances(network, wanted)
         margin, guarantee = trajectory(evidence, wanted.alpha, wanted.confidence)
+    elif method == "conformal":
+        evidence = states(network, wanted)
+        margin, guarantee = conformal(evidence, wanted.alpha, wanted.confidence)
+    elif wanted.confidence is None:
+        raise UndershootError(
+            f"`{method}` has no form that holds on average over draws (confidence 0); "
+            "give a confidence between 0 and 1, or use `conformal`"
+        )
+    else:
+        evidence = states(network, wanted)
+        if method == "grouped":
+            margins, guarantee = grouped(evidence, wanted.alpha, wanted.confidence)
+        else:
+            margin, guarantee = maximum(evidence, wanted.confidence)
     return Calibration(
         method,
         guarantee,
         margin,
         margins,
-        eta,
-        wanted.rounding,
+        arithmetic_margin=eta,
+        rounding=wanted.rounding,
         labels=len(evidence.scores),
         population=evidence.population,
     )
@@ -120,7 +153,7 @@ def instances(network: NeuralHeuristic, wanted: Wanted) -> Evidence:
 
 
 def scores_of_space(network: NeuralHeuristic, distances: DistanceTable, threads: int) -> AnyArray:
-    """float64[N]: network - true cost for every state of a table, in its order."""
+    """float64[N] for every state of a table, in its order."""
     result = np.empty(distances.states)
     true_cost = np.repeat(np.arange(len(distances.histogram), dtype=np.float32), distances.histogram)
     for start in range(0, distances.states, CHUNK * threads):
@@ -134,19 +167,24 @@ def _over_the_space(network: NeuralHeuristic, method: str, wanted: Wanted) -> Ca
     ball = wanted.ball
     distances = whole_space(network.puzzle, f"`{method}`") if ball is None else oracle(network.puzzle, radius=ball)
     goals = int(distances.histogram[0])
-    scores = scores_of_space(network, distances, wanted.threads)[goals:]
-    population = "all states" if ball is None else f"all states within {ball} of the goal"
-    if method == "exhaustive":
-        margin, guarantee = exhaustive(scores, ball)
-        return Calibration(method, guarantee, margin, labels=len(scores), population=population)
-    margin, listed, guarantee = exceptions(scores, wanted.listed)
-    rows = goals + np.flatnonzero(listed)
+    margins: tuple[float, ...]
+    margin, margins, guarantee = 0.0, (), PROVEN if ball is None else Guarantee(Standing.PROVEN, within=ball)
+    rows = np.zeros(0, dtype=np.int64)
+    if network.has_levels:
+        share = wanted.listed if method == "exceptions" else 0.0
+        margins, rows = level_margins(network, distances, share, wanted.threads)
+    elif method == "exhaustive":
+        margin = exhaustive(scores_of_space(network, distances, wanted.threads)[goals:])
+    else:
+        margin, listed = exceptions(scores_of_space(network, distances, wanted.threads)[goals:], wanted.listed)
+        rows = goals + np.flatnonzero(listed)
     return Calibration(
         method,
         guarantee,
         margin,
+        level_margins=margins,
         exceptions=distances.keys[rows],
         exception_costs=np.searchsorted(np.cumsum(distances.histogram), rows, side="right").astype(np.uint16),
-        labels=len(scores),
-        population=population,
+        labels=distances.states - goals,
+        population="all states" if ball is None else f"all states within {ball} of the goal",
     )

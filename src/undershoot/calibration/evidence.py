@@ -1,6 +1,6 @@
 """What a margin is fitted to: scores of labelled states.
 
-h_t = network - t does not overestimate a label exactly if t is at least the score, network - label. Methods see scores only.
+h_t does not overestimate a label exactly if t is at least the score (see `families`). Methods see scores only.
 """
 
 import math
@@ -12,6 +12,7 @@ from scipy import stats
 from undershoot.arrays import AnyArray
 from undershoot.errors import UndershootError
 from undershoot.guarantees import LabelKind, Labels
+from undershoot.heuristics.families import scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +24,7 @@ class Evidence:
     """float64[N]: of states; for `trajectory`, of instances: the largest score along a best optimal path."""
     kind: LabelKind
     raw: AnyArray
-    """float32[N]: what the network says, by which states are grouped."""
+    """float32[N] or float32[N, K]: what the network says, by which states are grouped."""
 
     def sound_scores(self, method: str) -> AnyArray:
         """The scores; refused if the labels may lie above the true cost, or if there are none."""
@@ -38,10 +39,10 @@ class Evidence:
 
 
 def score(raw: AnyArray, labels: Labels) -> AnyArray:
-    """float64[N]: the smallest t for which network - t is at most the label."""
+    """float64[N]: the smallest t for which h_t is at most the label."""
     if not np.isfinite(raw).all():
         raise UndershootError("the network gives values that are not finite; its weights are too large")
-    return raw.astype(np.float64) - labels.costs
+    return scores(raw, labels.costs)
 
 
 def order_statistic(method: str, scores: AnyArray, alpha: float, confidence: float | None) -> float:

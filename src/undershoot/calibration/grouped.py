@@ -7,7 +7,7 @@ import numpy as np
 from undershoot.calibration.evidence import Evidence, order_statistic
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, Standing
-from undershoot.heuristics.calibrated import groups_of
+from undershoot.heuristics.families import groups_of
 
 MOST_GROUPS = 256
 

@@ -9,7 +9,7 @@ from undershoot.arrays import States
 from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
 from undershoot.guarantees import Heuristic, LabelKind, Labels
 from undershoot.heuristics.analytic import base
-from undershoot.kernels.cpu import is_goal
+from undershoot.kernels.cpu import is_goal, unpack
 from undershoot.kernels.scrambles import derived_seed, scramble
 from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
@@ -73,7 +73,7 @@ def draw(
     elif population is Population.EXPANDED:
         states, name = _expanded(puzzle, guide or base(puzzle), count, seed)
     else:
-        states, name = puzzle.sample(count, seed), "uniform states"
+        states, name = uniform(puzzle, count, seed), "uniform states"
     if source is LabelSource.SCRAMBLE:
         if walked is None:
             raise UndershootError(f"scramble labels come with scrambles, not with {name}; use --population scrambles")
@@ -84,6 +84,19 @@ def draw(
         labels = lower(puzzle, states)
     kept = ~is_goal(puzzle.table, states)
     return Sample(name, states[kept], Labels(labels.kind, labels.costs[kept]))
+
+
+def uniform(puzzle: Puzzle, count: int, seed: int) -> States:
+    """uint8[count, n]: solvable states, each equally likely; from the oracle where the puzzle itself cannot draw them."""
+    try:
+        return puzzle.sample(count, seed)
+    except NotAvailable as unable:
+        try:
+            distances = oracle(puzzle)
+        except SpaceTooLarge:
+            raise unable from None
+        rows = np.random.default_rng(seed).integers(distances.states, size=count)
+        return unpack(puzzle.table, distances.keys[rows])
 
 
 def _depths(depths: tuple[int, ...]) -> str:
@@ -127,7 +140,7 @@ def _distances_for(puzzle: Puzzle, states: States, population: Population, depth
 
 
 def _expanded(puzzle: Puzzle, guide: Heuristic, count: int, seed: int) -> tuple[States, str]:
-    starts = puzzle.sample(count, seed)
+    starts = uniform(puzzle, count, seed)
     options = SearchOptions(max_expanded=SEARCH_BUDGET)
     batch = solve_batch(puzzle, starts, guide, options, draw_expanded=derived_seed(seed, 2))
     name = f"states expanded by A* with {guide.name} from uniform states, within {SEARCH_BUDGET:,} expansions, one a search"

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from undershoot.errors import UndershootError
 if TYPE_CHECKING:
     from undershoot.bundles import Bundle
     from undershoot.calibration.catalogue import Wanted
+    from undershoot.calibration.populations import Population, Sample
     from undershoot.guarantees import Guarantee, Heuristic
     from undershoot.heuristics.calibrated import CalibratedHeuristic
     from undershoot.heuristics.neural import NeuralHeuristic
@@ -23,6 +25,7 @@ INSTANCES = 1000
 
 
 def calibrate(
+    context: typer.Context,
     bundle: BundlePath,
     method: Annotated[
         str, typer.Option(help="scramble, max, conformal, grouped, trajectory, exhaustive or exceptions.")
@@ -31,23 +34,24 @@ def calibrate(
     population: Annotated[
         str, typer.Option(metavar="uniform|scrambles|expanded", help="What states are drawn from.")
     ] = "uniform",
-    depths: Annotated[str, typer.Option(help="Of scrambles.")] = "1..10",
+    depths: Annotated[str, typer.Option(help="Of scrambles: 10, 1..10 or 2,4.")] = "1..10",
     alpha: Annotated[float, typer.Option(help="The wanted rate of violations.")] = 0.05,
-    confidence: Annotated[float, typer.Option(help="In that rate; 0: on average over draws of labels.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="In that rate; 0 (conformal, trajectory): on average over draws.")] = 0.95,
     n: Annotated[int, typer.Option("--n", help="Labels to fit to.")] = 10_000,
     listed: Annotated[float, typer.Option(help="exceptions: the share of all states that may be listed.")] = 0.01,
     ball: Annotated[int | None, typer.Option(metavar="R", help="exhaustive: only states within R of the goal.")] = None,
     rounding: Annotated[str, typer.Option(metavar="none|integer|parity", help="How values are rounded up.")] = "integer",
     whole_numbers: Annotated[
         bool,
-        typer.Option("--whole-numbers", help="First convert the network, for good: values are then equal on all devices."),
+        typer.Option("--whole-numbers", help="First convert the network: values are then equal on all devices."),
     ] = False,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a bundle there and leave the given one alone.")] = None,
     compare: Annotated[bool, typer.Option("--compare", help="Try all methods, change nothing.")] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Move a network down until something is known about it, and write that into its bundle."""
-    from undershoot.bundles import CERTIFICATE, bundle_folder, check_replaceable, read_bundle
+    from undershoot.bundles import CERTIFICATE, bundle_folder, read_bundle
     from undershoot.calibration.catalogue import Wanted
     from undershoot.calibration.catalogue import calibrate as fit
     from undershoot.calibration.populations import LabelSource, Population
@@ -55,6 +59,8 @@ def calibrate(
     from undershoot.guarantees import Rounding
     from undershoot.heuristics.calibrated import CalibratedHeuristic
 
+    given = [name for name in context.params if _was_given(context, name)]
+    _check_options(given, method, population, compare)
     wanted = Wanted(
         alpha,
         None if confidence == 0 else confidence,
@@ -68,11 +74,11 @@ def calibrate(
         seed,
         os.cpu_count() or 1,
     )
-    folder = bundle_folder(bundle)
-    check_replaceable(folder)
-    found = read_bundle(bundle, with_calibration=False)
+    folder = _place(bundle_folder(bundle), out)
+    found = trained = read_bundle(bundle, with_calibration=False)
     if whole_numbers:
-        found = _in_whole_numbers(found, seed)
+        found = _in_whole_numbers(trained, seed)
+    kept = _place_of_floats(folder, trained) if whole_numbers and out is None and not compare else None
     if compare:
         _compare(found, wanted, as_json)
         return
@@ -80,13 +86,16 @@ def calibrate(
     calibrated = CalibratedHeuristic(found.raw, calibration)
     figures = _figures(found, calibrated, wanted)
     was_certified = (folder / CERTIFICATE).exists()
+    if kept is not None and not kept.exists():
+        trained.save(kept)
     dataclasses.replace(found, calibration=calibration).save(folder)
     drawing = _draw(found, calibrated, folder)
     document = {
         "puzzle": found.puzzle.name,
         "method": method,
-        "t": None if calibration.group_margins else calibration.margin,
+        "t": None if calibration.has_several_margins else calibration.margin,
         "group_margins": [m if m < float("inf") else None for m in calibration.group_margins] or None,
+        "level_margins": [m if m > float("-inf") else None for m in calibration.level_margins] or None,
         "guarantee": str(calibration.guarantee),
         "alpha": calibration.guarantee.violation_rate,
         "confidence": calibration.guarantee.confidence,
@@ -94,12 +103,16 @@ def calibrate(
         "listed": len(calibration.exceptions),
         **figures,
         "landscape": None if drawing is None else str(drawing),
+        "bundle": str(folder),
+        "kept": None if kept is None else str(kept),
     }
     if as_json:
         print_json(document)
         return
     console = stdout()
-    t = "one a group" if calibration.group_margins else f"{calibration.margin:+.4f}"
+    t = f"{calibration.margin:+.4f}"
+    if calibration.has_several_margins:
+        t = "one a group" if calibration.group_margins else "one a level"
     source = f"from {calibration.labels:,} labels ({calibration.population})"
     console.print(plain(f"{found.puzzle.name}, {method}: t = {t}, {source}"))
     if len(calibration.exceptions):
@@ -111,8 +124,68 @@ def calibrate(
     )
     if was_certified:
         console.print("The certificate that the bundle had was for its old calibration, and is gone: certify again.")
+    console.print(plain(f"heuristic: {folder}"), soft_wrap=True)
+    if kept is not None:
+        console.print(plain(f"the network in floats, as it was trained, is kept: {kept}"), soft_wrap=True)
     if drawing is not None:
-        console.print(plain(f"landscape: {drawing}"))
+        console.print(plain(f"landscape: {drawing}"), soft_wrap=True)
+
+
+def _was_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _check_options(given: list[str], method: str, population: str, compare: bool) -> None:
+    """Refuse options that would not be read, rather than let somebody believe that they were."""
+    from undershoot.calibration.catalogue import READS, check_method
+
+    check_method(method)
+    if compare:
+        for name, why in (
+            ("method", "it tries all methods"),
+            ("out", "it writes no bundle"),
+            ("ball", "it measures on the whole space"),
+        ):
+            if name in given:
+                raise UndershootError(f"--{name} was given with --compare, but {why}; leave one of the two out")
+    for name in sorted(set().union(*READS.values()).intersection(given)):
+        if not compare and name not in READS[method]:
+            reads = ", ".join(f"--{option}" for option in sorted(READS[method]))
+            others = ", ".join(other for other in READS if name in READS[other])
+            raise UndershootError(
+                f"--{name} was given, but `{method}` does not go by it, only by {reads}; "
+                f"leave it out, or choose a --method that does: {others}"
+            )
+    if "depths" in given and population != "scrambles" and method != "scramble" and not compare:
+        raise UndershootError(
+            f"--depths was given, but states are drawn from the population {population}, which has none; "
+            "leave it out, or use --population scrambles"
+        )
+
+
+def _place(folder: Path, out: Path | None) -> Path:
+    """Where the calibrated bundle is to be written."""
+    from undershoot.bundles import check_replaceable
+
+    if out is not None and folder.resolve() in out.resolve().parents:
+        raise UndershootError(f"--out is {out}, inside the bundle {folder}; choose a place outside it")
+    place = out or folder
+    check_replaceable(place)
+    return place.resolve() if place.name in ("", "..") else place
+
+
+def _place_of_floats(folder: Path, bundle: "Bundle") -> Path:
+    """Where a network is kept whose bundle is about to hold whole numbers instead: beside it."""
+    from undershoot.bundles import read_bundle
+
+    kept = folder.with_name(f"{folder.name}-float")
+    if kept.exists() and read_bundle(kept, with_calibration=False).weights_digest != bundle.weights_digest:
+        raise UndershootError(
+            f"the network in floats would be kept as {kept}, but another one is there; move that away, or write the new "
+            "bundle elsewhere with --out"
+        )
+    return kept
 
 
 def _in_whole_numbers(bundle: "Bundle", seed: int) -> "Bundle":
@@ -122,17 +195,16 @@ def _in_whole_numbers(bundle: "Bundle", seed: int) -> "Bundle":
     from undershoot.errors import NotAvailable
     from undershoot.heuristics.neural import Network
     from undershoot.heuristics.whole_numbers import to_whole_numbers
-    from undershoot.kernels.scrambles import derived_seed, scrambles_up_to
+    from undershoot.kernels.scrambles import deepest, derived_seed, scrambles_up_to
 
     if not isinstance(bundle.network, Network):
         raise UndershootError(f"the network in {bundle.name} is one of whole numbers already; leave --whole-numbers out")
     table = bundle.puzzle.table
-    deepest = min(30, int(table.forward.legal.sum())) if table.presses_commute else 30
     seed = derived_seed(seed, 4)  # none of the states that a margin is fitted to
-    states = scrambles_up_to(table, 10_000, deepest, seed).states
+    states = scrambles_up_to(table, 10_000, deepest(table, 30), seed).states
     with contextlib.suppress(NotAvailable):  # then scrambles alone
         states = np.concatenate([states, bundle.puzzle.sample(10_000, seed)])
-    network = to_whole_numbers(bundle.network, bundle.puzzle.encoding, states)
+    network = to_whole_numbers(bundle.network, bundle.raw.encoding, states)
     command = f"{bundle.command} and then undershoot calibrate --whole-numbers"
     return dataclasses.replace(bundle, network=network, figures={}, command=command)
 
@@ -145,17 +217,10 @@ def _one_of(kind: Any, text: str, option: str) -> Any:
 
 def _figures(bundle: "Bundle", calibrated: "CalibratedHeuristic", wanted: "Wanted") -> dict[str, Any]:
     """On fresh draws, independent of those that were fitted to."""
-    from undershoot.calibration.populations import LabelSource, Population, draw
-    from undershoot.errors import NotAvailable, SpaceTooLarge
-    from undershoot.kernels.scrambles import derived_seed
+    from undershoot.calibration.populations import Population
 
     population = Population.SCRAMBLES if calibrated.calibration.method == "scramble" else wanted.population
-    try:
-        sample = draw(bundle.puzzle, population, LabelSource.EXACT, 10_000, derived_seed(wanted.seed, 7), wanted.depths)
-        label = "true cost"
-    except (NotAvailable, SpaceTooLarge):
-        sample = draw(bundle.puzzle, population, LabelSource.LOWER, 1_000, derived_seed(wanted.seed, 7), wanted.depths)
-        label = "lower bound of the cost"
+    sample, label = _fresh(bundle, population, wanted)
     after = calibrated(sample.states)
     return {
         "mean_before": float(bundle.raw(sample.states).mean()),
@@ -165,6 +230,22 @@ def _figures(bundle: "Bundle", calibrated: "CalibratedHeuristic", wanted: "Wante
         "tested_on": sample.population,
         "label": label,
     }
+
+
+def _fresh(bundle: "Bundle", population: "Population", wanted: "Wanted") -> "tuple[Sample, str]":
+    """States and what their labels are called: true costs of the population if they can be had, scrambles if it cannot."""
+    from undershoot.calibration.populations import LabelSource, Population, draw
+    from undershoot.errors import NotAvailable, SpaceTooLarge
+    from undershoot.kernels.scrambles import derived_seed
+
+    kinds = ((LabelSource.EXACT, 10_000, "true cost"), (LabelSource.LOWER, 1_000, "lower bound of the cost"))
+    reason: UndershootError | None = None
+    for drawn_from, (source, count, label) in product((population, Population.SCRAMBLES), kinds):
+        try:
+            return draw(bundle.puzzle, drawn_from, source, count, derived_seed(wanted.seed, 7), wanted.depths), label
+        except (NotAvailable, SpaceTooLarge) as error:
+            reason = error
+    raise UndershootError(f"there are no fresh states to test on: {reason}")
 
 
 def _draw(bundle: "Bundle", calibrated: "CalibratedHeuristic", folder: Path) -> Path | None:
@@ -204,9 +285,9 @@ def _claim(guarantee: "Guarantee") -> str:
 
 def _compare(bundle: "Bundle", wanted: "Wanted", as_json: bool) -> None:
     """All methods on one network, each with its true violation rate and the work of A*."""
-    from undershoot.calibration.catalogue import METHODS
+    from undershoot.calibration.catalogue import METHODS, READS
     from undershoot.calibration.catalogue import calibrate as fit
-    from undershoot.calibration.populations import whole_space
+    from undershoot.calibration.populations import uniform, whole_space
     from undershoot.heuristics.calibrated import CalibratedHeuristic
     from undershoot.heuristics.survey import survey
     from undershoot.kernels.scrambles import derived_seed
@@ -214,7 +295,7 @@ def _compare(bundle: "Bundle", wanted: "Wanted", as_json: bool) -> None:
     from undershoot.search.options import SearchOptions
 
     distances = whole_space(bundle.puzzle, "--compare")
-    starts = bundle.puzzle.sample(INSTANCES, derived_seed(wanted.seed, 8))
+    starts = uniform(bundle.puzzle, INSTANCES, derived_seed(wanted.seed, 8))
     true_cost = distances.distance(starts)
     rows: list[dict[str, Any]] = []
     options = SearchOptions(max_expanded=20_000)
@@ -227,7 +308,8 @@ def _compare(bundle: "Bundle", wanted: "Wanted", as_json: bool) -> None:
             calibration = None
             if method != "none":
                 try:
-                    calibration = fit(bundle.raw, method, wanted)
+                    labels = wanted.labels if "labels" in READS[method] else None
+                    calibration = fit(bundle.raw, method, dataclasses.replace(wanted, labels=labels))
                 except UndershootError as error:
                     row["error"] = str(error)
                     continue
@@ -236,7 +318,7 @@ def _compare(bundle: "Bundle", wanted: "Wanted", as_json: bool) -> None:
             results = solve_batch(bundle.puzzle, starts, calibrated, options, threads=wanted.threads).results
             solved = [(r.cost, int(c)) for r, c in zip(results, true_cost, strict=True) if r.cost is not None]
             row |= {
-                "t": None if calibration is None or calibration.group_margins else calibration.margin,
+                "t": None if calibration is None or calibration.has_several_margins else calibration.margin,
                 "listed": 0 if calibration is None else len(calibration.exceptions),
                 "guarantee": str(calibrated.guarantee),
                 "claim": _claim(calibrated.guarantee),

@@ -27,15 +27,14 @@ def certify(
 ) -> None:
     """Check a heuristic on every state and every move, and write a certificate."""
     from undershoot.bundles import CERTIFICATE, bundle_folder, read_bundle, read_certificate
-    from undershoot.certification import certificate
+    from undershoot.certification import certificate, check_ball
 
     _exclusive(ball, sample)
-    kept = read_certificate(bundle_folder(bundle))
-    if ball is not None and kept is not None and kept["radius"] is None:
-        raise UndershootError(f"{bundle} has a certificate for all states; one for a ball would say less")
     found = read_bundle(bundle, with_certificate=False)
     if found.calibration is None:
         raise UndershootError(f"{bundle} is not calibrated; do that first: undershoot calibrate {bundle} --method exhaustive")
+    if ball is not None:
+        check_ball(found, ball, read_certificate(bundle_folder(bundle)))
     findings = _findings(found, ball, sample, seed)
     path = None
     if sample is None and not findings.violations:
@@ -85,14 +84,14 @@ def _exclusive(ball: int | None, sample: int | None) -> None:
 def _findings(bundle: "Bundle", ball: int | None, sample: int | None, seed: int) -> "Findings":
     import numpy as np
 
-    from undershoot.calibration.populations import exact, whole_space
+    from undershoot.calibration.populations import exact, uniform, whole_space
     from undershoot.certification import check_every_state, check_sample
     from undershoot.kernels.scrambles import derived_seed
     from undershoot.oracles.cache import oracle
 
     distances = whole_space(bundle.puzzle, "A certificate") if ball is None else oracle(bundle.puzzle, radius=ball)
     if sample is not None:
-        states = bundle.puzzle.sample(sample, derived_seed(seed, 9))  # not those of a calibration with this seed
+        states = uniform(bundle.puzzle, sample, derived_seed(seed, 9))  # not those of a calibration with this seed
         true_cost = exact(distances, states).costs.astype(np.int64)
         return check_sample(bundle.heuristic, states, true_cost, distances.states)
     with progress(f"checking {bundle.puzzle.name}", 2 * distances.states) as report:

@@ -29,7 +29,7 @@ MOST_STATES = 10_000_000
 
 def train(
     puzzle: PuzzleName,
-    recipe: Annotated[str, typer.Option(metavar="NAME|FILE", help="paper, mse, operator, loss, or a .toml file.")] = "paper",
+    recipe: Annotated[str, typer.Option(metavar="NAME|FILE", help="paper, exact, label-free, mse, operator, loss, or a .toml file.")] = "paper",
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change the recipe.")] = None,
     steps: Annotated[int | None, typer.Option(help="How many; the recipe says otherwise.")] = None,
     seed: Annotated[int | None, typer.Option(help="For everything random.")] = None,
@@ -94,7 +94,7 @@ def _finish(
         "evaluation_seconds": round(position.evaluation_seconds, 2),
         "steps_per_second": round(position.step / position.seconds, 1) if position.seconds else None,
     }
-    bundle = Bundle(puzzle, trained.network, recipe.to_dict(), figures, command)
+    bundle = Bundle(puzzle, trained.network, recipe.to_dict(), figures, command, recipe.encoding, recipe.canonical)
     bundle.save(run.bundle)
     curve = run.folder / "training.png"
     training_curve(f"{puzzle.name}, seed {recipe.seed}", read_metrics(run.folder), curve)

@@ -89,7 +89,7 @@ class FewestPresses:
     """The exact cost in Lights Out: one solution by elimination, then the best over all presses that change nothing."""
 
     name: str
-    fingerprint: str
+    table: MoveTable
     solution: U64
     """uint64[n]: bit mask of presses for each light; those of the lit cells together are a solution."""
     silent: U64
@@ -97,9 +97,19 @@ class FewestPresses:
     guarantee: Guarantee = PROVEN
     rounding: Rounding = Rounding.INTEGER
 
+    @property
+    def fingerprint(self) -> str:
+        """Of the move table."""
+        return self.table.fingerprint
+
     def __call__(self, states: States) -> F32:
         """float32[B]: the fewest presses."""
-        return _fewest(self.solution, self.silent, states)
+        check_shape(self.table, states)
+        try:
+            return _fewest(self.solution, self.silent, states)
+        except ValueError:
+            self.table.check_states(states)
+            raise
 
 
 def gf2(puzzle: Puzzle) -> FewestPresses:
@@ -122,15 +132,17 @@ def gf2(puzzle: Puzzle) -> FewestPresses:
     silent = np.zeros(1, dtype=np.uint64)
     for mask in masks[rank:]:
         silent = np.concatenate([silent, silent ^ mask])
-    return FewestPresses("gf2", table.fingerprint, solution, silent)
+    return FewestPresses("gf2", table, solution, silent)
 
 
 @compiled
 def _fewest(solution: U64, silent: U64, states: States) -> F32:
     result = np.empty(states.shape[0], dtype=np.float32)
+    seen: Number = np.uint8(0)
     for b in range(states.shape[0]):
         presses: Number = np.uint64(0)
         for i in range(states.shape[1]):
+            seen |= states[b, i]
             if states[b, i]:
                 presses ^= solution[i]
         best = np.int64(65)
@@ -141,6 +153,8 @@ def _fewest(solution: U64, silent: U64, states: States) -> F32:
             x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
             best = min(best, np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56)))
         result[b] = best
+    if seen > 1:  # nothing was read out of bounds, and looking here leaves the loop as fast as it was
+        raise ValueError("a value is out of range")
     return result
 
 
@@ -153,7 +167,7 @@ class LinearConflict:
     """
 
     name: str
-    fingerprint: str
+    table: MoveTable
     cell_cost: I32
     home: U8
     """uint8[n], the cell each tile belongs to."""
@@ -161,9 +175,19 @@ class LinearConflict:
     guarantee: Guarantee = PROVEN
     rounding: Rounding = Rounding.INTEGER
 
+    @property
+    def fingerprint(self) -> str:
+        """Of the move table."""
+        return self.table.fingerprint
+
     def __call__(self, states: States) -> F32:
         """float32[B]."""
-        return _linear_conflict(self.cell_cost, self.home, self.columns, states)
+        check_shape(self.table, states)
+        try:
+            return _linear_conflict(self.cell_cost, self.home, self.columns, states)
+        except ValueError:
+            self.table.check_states(states)
+            raise
 
 
 def linear_conflict(puzzle: Puzzle) -> LinearConflict:
@@ -173,7 +197,7 @@ def linear_conflict(puzzle: Puzzle) -> LinearConflict:
         raise NotAvailable(f"linear-conflict is for sliding tiles; {puzzle.name} is another kind of puzzle")
     columns = 1 + max(column for _, column in puzzle.picture.places)
     home = np.argsort(puzzle.table.goals[0]).astype(np.uint8)
-    return LinearConflict("linear-conflict", puzzle.table.fingerprint, puzzle.base_heuristic.cell_cost, home, columns)
+    return LinearConflict("linear-conflict", puzzle.table, puzzle.base_heuristic.cell_cost, home, columns)
 
 
 @compiled
@@ -198,6 +222,8 @@ def _linear_conflict(cell_cost: I32, home: U8, columns: Number, states: States) 
     for b in range(states.shape[0]):
         total = 0
         for i in range(n):
+            if states[b, i] >= n:
+                raise ValueError("a value is out of range")
             total += cell_cost[i, states[b, i]]
         for r in range(rows):
             count = 0

@@ -11,7 +11,7 @@ from undershoot.guarantees import Guarantee, Rounding
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.combined import round_up
 from undershoot.heuristics.families import groups_of, lowered
-from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.kernels.cpu import is_goal, pack
 from undershoot.oracles.state_index import build_index, look_up, slots_for
 from undershoot.puzzles.puzzle import Puzzle
@@ -45,6 +45,11 @@ class Calibration:
     population: str = ""
     """Where they come from."""
 
+    @property
+    def has_several_margins(self) -> bool:
+        """One for each group, or one for each level."""
+        return bool(self.group_margins or self.level_margins)
+
     def margins(self, raw: F32) -> F32:
         """t as `lowered` takes it, rounded up so that single precision takes nothing back."""
         t = np.array(self.level_margins or self.group_margins or [self.margin], dtype=np.float64) + self.arithmetic_margin
@@ -59,13 +64,12 @@ class Calibration:
 class CalibratedHeuristic:
     """round_up(max(h0, network - margin)), goals 0, listed states as listed."""
 
-    network: NeuralHeuristic
+    network: LearnedHeuristic
     calibration: Calibration
 
     def __post_init__(self) -> None:
-        levels = self.network.network.widths[-1] if self.network.has_levels else 0
-        if len(self.calibration.level_margins) not in (0, levels):
-            raise UndershootError(f"the calibration has {len(self.calibration.level_margins)} levels, the network {levels}")
+        if self.calibration.level_margins and not self.network.has_levels:
+            raise UndershootError("the calibration has a margin for each level, but the network has no levels")
         if self.calibration.rounding is Rounding.PARITY and not self.puzzle.has_cost_parity:
             raise NotAvailable(f"{self.puzzle.name} has no parity to round to; use integer")
 

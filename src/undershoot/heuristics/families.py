@@ -13,10 +13,9 @@ from undershoot.arrays import F32, I64, AnyArray
 def lowered(raw: F32, t: F32) -> F32:
     """float32[B]: h_t. t: [1] or [B]; for levels [1], [K] (one for each level) or [B, 1]."""
     if raw.ndim == 1:
-        return raw - t
+        return np.asarray(raw - t, dtype=np.float32)
     passed = raw > t
-    first_failed = passed.argmin(axis=1)
-    return np.where(passed.all(axis=1), raw.shape[1], first_failed).astype(np.float32)
+    return np.asarray(np.where(passed.all(axis=1), raw.shape[1], passed.argmin(axis=1)), dtype=np.float32)
 
 
 def scores(raw: F32, costs: AnyArray) -> AnyArray:

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from undershoot.arrays import F32, I32, Number, States
 from undershoot.errors import UndershootError
-from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
+from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Rounding
 from undershoot.heuristics.analytic import NO_PAIRS, additive_value, check_shape
 from undershoot.heuristics.families import lowered
 from undershoot.heuristics.whole_numbers import WholeNetwork
@@ -47,6 +48,25 @@ class Network:
     def widths(self) -> tuple[int, ...]:
         """From the input to the output."""
         return (*(w.shape[0] for w in self.weights), self.weights[-1].shape[1])
+
+
+class LearnedHeuristic(Heuristic, Protocol):
+    """A network as a heuristic, wherever it is evaluated."""
+
+    @property
+    def puzzle(self) -> Puzzle:
+        """Whose states it takes."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every device gives the same values."""
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether the network answers with levels; see `families`."""
+
+    def raw(self, states: States) -> F32:
+        """float32[B], or float32[B, K] of levels: what the network says, without h0, also for goals."""
 
 
 @dataclass(frozen=True, eq=False)

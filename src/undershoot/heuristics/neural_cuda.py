@@ -9,9 +9,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from undershoot.arrays import F32, States
+from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
+from undershoot.heuristics.analytic import check_shape
+from undershoot.heuristics.calibrated import FLOAT_MARGIN
+from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.networks import HIGHEST_ACTIVATION
+from undershoot.kernels.scrambles import deepest, scrambles_up_to
 from undershoot.kernels.tensors import TensorMoves
 from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.encoding import Encoding, Reading
@@ -135,23 +140,30 @@ class CudaHeuristic:
     and its values are those of the CPU, bit for bit.
     """
 
-    name: str = "network on cuda"
     guarantee: Guarantee = NO_GUARANTEE
 
     def __init__(
-        self, puzzle: Puzzle, parts: Sequence[Tensor], scales: Sequence[Tensor] = (), encoding: Encoding | None = None
+        self,
+        puzzle: Puzzle,
+        parts: Sequence[Tensor],
+        scales: Sequence[Tensor] = (),
+        encoding: Encoding | None = None,
+        name: str = "network on cuda",
     ) -> None:
-        self.puzzle, self.parts, self.scales = puzzle, [part.detach() for part in parts], scales
-        self.rounding = Rounding.INTEGER if self.parts[-1].shape[0] > 1 else Rounding.NONE
+        self.puzzle, self.parts, self.scales, self.name = puzzle, [part.detach() for part in parts], scales, name
+        self.levels = self.parts[-1].shape[0]
+        self.has_levels = self.levels > 1
+        self.rounding = Rounding.INTEGER if self.has_levels else Rounding.NONE
         device = self.parts[0].device
         self.encoding = TensorEncoding(encoding or puzzle.encoding, device)
         self.base = TensorBase(puzzle.base_heuristic, device)
         self.moves = TensorMoves(puzzle.table, device)
+        self.highest = (puzzle.table.modulus - 1).astype(np.uint8)
         self.lock = Lock()
         given = torch.from_numpy(np.repeat(puzzle.table.goals[:1], BLOCK, axis=0)).pin_memory()
-        answer = torch.empty(BLOCK).pin_memory()
-        self.given, self.answer, self.states = given.numpy(), answer.numpy(), given.to(device)
-        self.pinned = (given, answer)
+        answers = torch.empty(BLOCK, self.levels + 1).pin_memory()
+        self.given, self.answers, self.states = given.numpy(), answers.numpy(), given.to(device)
+        self.pinned = (given, answers)
         self.graph = torch.cuda.CUDAGraph()
         self.stream: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.stream.wait_stream(torch.cuda.current_stream())
@@ -160,7 +172,7 @@ class CudaHeuristic:
         self.stream.synchronize()
         with torch.no_grad(), torch.cuda.graph(self.graph):
             self.states.copy_(given, non_blocking=True)
-            answer.copy_(self._values(self.states), non_blocking=True)
+            answers.copy_(self._values(self.states), non_blocking=True)
         self.stream = torch.cuda.current_stream()
 
     @property
@@ -168,21 +180,68 @@ class CudaHeuristic:
         """Of its puzzle."""
         return self.puzzle.table.fingerprint
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether every device gives the same values."""
+        return bool(self.scales)
+
     def _values(self, states: Tensor) -> Tensor:
+        """float32[B, K + 1]: what the network says, and what the heuristic says."""
         first = self.encoding.sum_of_rows(states, self.parts[0], self.parts[1])
         later = self.parts[2:]
-        values = leading(whole_layers(first, later, self.scales) if self.scales else later_layers(first, later))
+        raw = whole_layers(first, later, self.scales) if self.scales else later_layers(first, later)
+        values = leading(raw)
         values = values.clamp_min(0) if self.base.is_zero else torch.maximum(values, self.base(states))
-        return values.masked_fill(self.moves.is_goal(states), 0.0)
+        return torch.cat((raw, values.masked_fill(self.moves.is_goal(states), 0.0)[:, None]), dim=1)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""
-        result = np.empty(len(states), dtype=np.float32)
+        return np.ascontiguousarray(self._answers(states)[:, -1])
+
+    def raw(self, states: States) -> F32:
+        """float32[B], or float32[B, K] of levels: what the network says, without h0, also for goals."""
+        answers = self._answers(states)
+        return np.ascontiguousarray(answers[:, :-1] if self.has_levels else answers[:, 0])
+
+    def _answers(self, states: States) -> F32:
+        check_shape(self.puzzle.table, states)
+        if (states > self.highest).any():  # the device would read past its tables
+            self.puzzle.table.check_states(states)
+        result = np.empty((len(states), self.levels + 1), dtype=np.float32)
         with self.lock:
             for start in range(0, len(states), BLOCK):
                 rows = min(BLOCK, len(states) - start)
                 self.given[:rows] = states[start : start + rows]
                 self.graph.replay()
                 self.stream.synchronize()
-                result[start : start + rows] = self.answer[:rows]
+                result[start : start + rows] = self.answers[:rows]
         return result
+
+
+def on_cuda(heuristic: NeuralHeuristic) -> CudaHeuristic:
+    """The same network on the CUDA device of this machine.
+
+    Float values may differ in the last digits. By more than a tenth of the margin that calibrations leave for that, they are
+    refused.
+    """
+    if not torch.cuda.is_available():
+        raise UndershootError("the device is cuda, but torch finds none here; use cpu")
+    network, puzzle = heuristic.network, heuristic.puzzle
+    name = f"{heuristic.name} on cuda"
+    if isinstance(network, WholeNetwork):
+        return CudaHeuristic(puzzle, *whole_tensors(network, "cuda"), heuristic.encoding, name)
+    parts = [torch.tensor(a, device="cuda") for layer in zip(network.weights, network.biases, strict=True) for a in layer]
+    precision = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")  # a training may have left TF32 on, which has ten bits
+    try:
+        moved = CudaHeuristic(puzzle, parts, encoding=heuristic.encoding, name=name)
+    finally:
+        torch.set_float32_matmul_precision(precision)
+    states = scrambles_up_to(puzzle.table, 5_000, deepest(puzzle.table, 30), 0).states
+    difference = float(np.abs(moved.raw(states) - heuristic.raw(states)).max())
+    if not difference <= FLOAT_MARGIN / 10:
+        raise UndershootError(
+            f"{heuristic.name} differs by {difference:.2g} between cpu and cuda, and calibrations allow for "
+            f"{FLOAT_MARGIN / 10:g}; use cpu, or a network of whole numbers: undershoot calibrate --whole-numbers"
+        )
+    return moved

@@ -80,6 +80,11 @@ def random_rows(count: int, bound: int, seed: int) -> I64:
     return _numbers(count, bound, np.uint64(seed % 2**64 ^ ROWS))
 
 
+def deepest(table: MoveTable, depth: int) -> int:
+    """`depth`, or less where proper scrambles end before: they press distinct cells."""
+    return min(depth, int(table.forward.legal.sum())) if table.presses_commute else depth
+
+
 def derived_seed(seed: int, *numbers: int) -> int:
     """A seed of its own for each list of numbers."""
     state = np.array([seed % 2**64], dtype=np.uint64)

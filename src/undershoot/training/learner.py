@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from undershoot.arrays import F32, States
+from undershoot.arrays import F32, AnyArray, States
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.families import lowered
@@ -307,8 +307,9 @@ class CudaLearner:
             return walked, targets
         rows = random_rows_on_device(steps * known, len(self.known), self.seed)
         costs = torch.searchsorted(self.ends, rows, right=True).to(torch.float32)
-        states = torch.cat([self.known[rows].view(steps, known, -1), walked.view(steps, -1, walked.shape[1])], dim=1)
-        return states.flatten(0, 1), torch.cat([costs.view(steps, -1), targets.view(steps, -1)], dim=1).flatten()
+        cells, rest = walked.shape[1], made // steps
+        states = torch.cat([self.known[rows].view(steps, known, cells), walked.view(steps, rest, cells)], dim=1)
+        return states.flatten(0, 1), torch.cat([costs.view(steps, known), targets.view(steps, rest)], dim=1).flatten()
 
     def bootstrapped(self, states: Tensor) -> Tensor:
         """float32[B]: targets by the target network."""
@@ -319,7 +320,7 @@ class CudaLearner:
         values = torch.cat(
             [
                 leading(layers(lambda w, b, x=some: self.encoding.sum_of_rows(x, w, b), parts, arithmetic))  # type: ignore[misc]
-                for some in rows.split(CHUNK)
+                for some in torch.split(rows, CHUNK)
             ]
         )
         return bellman_targets(
@@ -333,8 +334,7 @@ class CudaLearner:
         )
 
 
-def _side_by_side(steps: int, left: F32 | States, right: F32 | States) -> F32 | States:
+def _side_by_side(steps: int, left: AnyArray, right: AnyArray) -> AnyArray:
     """Rows of every step: first its part of `left`, then its part of `right`."""
-    pieces = [array.reshape(steps, -1, *array.shape[1:]) for array in (left, right)]
-    both = np.concatenate(pieces, axis=1)
-    return both.reshape(-1, *left.shape[1:])
+    pieces = [array.reshape(steps, len(array) // steps, *array.shape[1:]) for array in (left, right)]
+    return np.concatenate(pieces, axis=1).reshape(-1, *left.shape[1:])

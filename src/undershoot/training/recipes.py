@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from undershoot.errors import UndershootError
+from undershoot.kernels.scrambles import deepest
 from undershoot.oracles.cache import oracle
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.training.recipe import Curriculum, Loss, Recipe, Schedule, read_recipe
@@ -36,6 +37,8 @@ RECIPES: dict[str, tuple[dict[str, Any], str]] = {
 }
 MAX_DEPTH = {"cube-2x2": 14, "tiles-3x3": 31, "lights-out-5x5": 15, "lights-out-3x3": 9, "cube-3x3": 6}
 OTHER_DEPTH = 20
+FAR = {"tiles-3x3": 80, "cube-2x2": 16}
+"""Scrambles of this depth come to most states."""
 
 
 def recipe(puzzle: Puzzle, name: str = "paper") -> Recipe:
@@ -49,17 +52,16 @@ def recipe(puzzle: Puzzle, name: str = "paper") -> Recipe:
         close = difflib.get_close_matches(name, RECIPES, n=1)
         hint = f' Did you mean "{close[0]}"?' if close else ""
         raise UndershootError(f'no recipe "{name}".{hint} There are {", ".join(RECIPES)}; a path to a .toml file works too.')
-    table = puzzle.table
-    depth = MAX_DEPTH.get(puzzle.name, OTHER_DEPTH)
-    if table.presses_commute:
-        depth = min(depth, int(table.forward.legal.sum()))  # scrambles press distinct cells
+    depth = deepest(puzzle.table, MAX_DEPTH.get(puzzle.name, OTHER_DEPTH))
     settings = RECIPES[name][0]
     if name in ("exact", "label-free"):
+        levels = len(oracle(puzzle).histogram) - 1 if name == "exact" else depth
+        depth = deepest(puzzle.table, FAR.get(puzzle.name, depth))
         settings = {
             **settings,
             "encoding": "pairs" if puzzle.pressed is None else "presses",
-            "canonical": bool(table.symmetries),
-            "levels": max(2, len(oracle(puzzle).histogram) - 1 if name == "exact" else depth),
+            "canonical": bool(puzzle.table.symmetries),
+            "levels": max(2, levels),
             # All depths from the start; A* tells how it goes now and then.
             "curriculum": Curriculum(first_depth=depth, max_depth=depth, interval=2000),
         }

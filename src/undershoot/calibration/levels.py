@@ -1,0 +1,42 @@
+"""A margin for each level of a network with levels, over the whole space."""
+
+import numpy as np
+
+from undershoot.arrays import AnyArray, I64
+from undershoot.errors import UndershootError
+from undershoot.heuristics.families import lowered
+from undershoot.heuristics.neural import NeuralHeuristic, evaluate
+from undershoot.oracles.distance_table import DistanceTable
+
+CHUNK = 1 << 16
+
+
+def level_margins(
+    network: NeuralHeuristic, distances: DistanceTable, share: float, threads: int
+) -> tuple[tuple[float, ...], I64]:
+    """t_k = max of level k over the states of cost k - 1 that pass all levels before it; the first level is passed by all.
+
+    A state of cost c then fails at level c + 1 at the latest, so its value is at most c. With a share above 0, t_k is the
+    least that leaves at most this share of the states of cost k - 1 above it, and these are listed: their rows are returned.
+    """
+    if not 0 <= share < 1:
+        raise UndershootError(f"the share of listed states is {share}; allowed are numbers from 0 to below 1")
+    margins = np.full(network.network.widths[-1], -np.inf, dtype=np.float32)
+    ends = np.cumsum(distances.histogram)
+    listed = []
+    # States come in the order of their costs, so the margins that decide who passes are known before they are needed.
+    for cost in range(1, min(len(ends), len(margins))):
+        begin, end = int(ends[cost - 1]), int(ends[cost])
+        values = np.full(end - begin, -np.inf, dtype=np.float32)
+        for start in range(begin, end, CHUNK * threads):
+            stop = min(start + CHUNK * threads, end)
+            raw = evaluate(network.raw, distances.states_of_rows(start, stop), threads)
+            if not np.isfinite(raw).all():
+                raise UndershootError("the network gives values that are not finite; its weights are too large")
+            passed = lowered(raw[:, :cost], margins[:cost]) == cost
+            values[start - begin : stop - begin] = np.where(passed, raw[:, cost], -np.inf)
+        most = int(share * (end - begin))
+        margins[cost] = -np.partition(-values, most)[most] if len(values) else -np.inf
+        listed.append(begin + np.flatnonzero(values > margins[cost]))
+    rows: AnyArray = np.concatenate(listed) if listed else np.zeros(0, dtype=np.int64)
+    return tuple(margins.tolist()), rows.astype(np.int64)
