@@ -20,6 +20,7 @@ from undershoot.calibration.catalogue import METHODS, Wanted, calibrate
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.neural import Network, NeuralHeuristic, evaluate
 from undershoot.heuristics.whole_numbers import to_whole_numbers
+from undershoot.kernels.encodings import dense as encoded
 from undershoot.puzzles.puzzle import Puzzle
 
 
@@ -112,7 +113,7 @@ def test_a_value_does_not_depend_on_batch_or_threads(name: str, hidden: tuple[in
     assert heuristic(states[::-1].copy())[::-1].tobytes() == values.tobytes()
     for threads in (2, 3):
         assert evaluate(heuristic, states, threads).tobytes() == values.tobytes()
-    x = puzzle.encoding.dense(states).astype(np.float64)
+    x = encoded(puzzle.encoding, states).astype(np.float64)
     for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
         x = (np.maximum(x, 0) if k else x) @ weight.astype(np.float64) + bias
     expected = np.maximum(puzzle.base_heuristic(states), x[:, 0])
@@ -190,7 +191,7 @@ def test_a_bundle_on_cuda_says_what_it_says_on_the_cpu(tmp_path: Path, name: str
     for kept in (to_whole_numbers(network, puzzle.encoding, states), network):
         made = Bundle(puzzle, kept)
         if method != "none":
-            made = replace(made, calibration=calibrate(made.raw, method, Wanted()))
+            made = replace(made, calibration=calibrate(made.raw, method, Wanted(depths=(1, 2, 3))))
         made.save(tmp_path / "b")
         if kept is network and method == "grouped":
             with pytest.raises(us.UndershootError, match="needs exact values"):

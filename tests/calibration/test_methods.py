@@ -92,7 +92,7 @@ def test_each_method_is_its_formula() -> None:
     assert maximum(evidence([-3.0, -1.0]), 0.9)[0] == -1.0
     # ceil(6 * 0.6) = 4th smallest
     assert conformal(evidence(scores), 0.4, None)[0] == 0.9
-    t, listed, _ = exceptions(np.array(scores), 0.4)
+    t, listed = exceptions(np.array(scores), 0.4)
     assert (t, listed.tolist()) == (0.3, [False, False, True, False, True])
 
 

@@ -13,6 +13,7 @@ from undershoot.arrays import F32, States
 from undershoot.heuristics.neural import Network, NeuralHeuristic, evaluate
 from undershoot.heuristics.neural_cuda import CudaHeuristic, TensorEncoding, whole_layers, whole_tensors
 from undershoot.heuristics.whole_numbers import WholeNetwork, largest_sums, to_whole_numbers
+from undershoot.kernels.encodings import dense as encoded
 from undershoot.puzzles.puzzle import Puzzle
 
 PUZZLES = ("tiles-3x3", "cube-2x2", "lights-out-5x5")
@@ -23,7 +24,7 @@ HIDDEN = ((256, 256, 128), (5,), (17, 33, 1, 9))
 def fitted_network(puzzle: Puzzle, hidden: tuple[int, ...], seed: int = 0) -> Network:
     """Random hidden layers as training begins with, and a last one fitted to a cost that all cells add to."""
     draw, states = np.random.default_rng(seed), puzzle.sample(3000, seed)
-    x, weights, biases = puzzle.encoding.dense(states), [], []
+    x, weights, biases = encoded(puzzle.encoding, states), [], []
     for rows, columns in pairwise((puzzle.encoding.width, *hidden)):
         bound = rows**-0.5
         weights.append(draw.uniform(-bound, bound, (rows, columns)).astype(np.float32))
@@ -53,7 +54,7 @@ def extreme_network(puzzle: Puzzle, hidden: tuple[int, ...]) -> WholeNetwork:
 
 def by_definition(puzzle: Puzzle, network: WholeNetwork, states: States) -> F32:
     """In int64 throughout, but for the multiplication by the scale."""
-    x = puzzle.encoding.dense(states).astype(np.int64)
+    x = encoded(puzzle.encoding, states).astype(np.int64)
     for weight, bias, scale in zip(network.weights, network.biases, network.scales, strict=True):
         sums = x @ weight.astype(np.int64) + bias
         assert (np.abs(sums) < 2**24).all()
@@ -64,8 +65,8 @@ def by_definition(puzzle: Puzzle, network: WholeNetwork, states: States) -> F32:
 
 def on_torch(puzzle: Puzzle, network: WholeNetwork, states: States, device: str) -> F32:
     parts, scales = whole_tensors(network, device)
-    first = TensorEncoding(puzzle.encoding, device).first_layer(torch.tensor(states, device=device), parts[0], parts[1])
-    return np.asarray(whole_layers(first, parts[2:], scales).cpu().numpy(), dtype=np.float32)
+    first = TensorEncoding(puzzle.encoding, device).sum_of_rows(torch.tensor(states, device=device), parts[0], parts[1])
+    return np.asarray(whole_layers(first, parts[2:], scales)[:, 0].cpu().numpy(), dtype=np.float32)
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)
@@ -173,7 +174,7 @@ def test_what_is_no_network_of_whole_numbers_is_refused() -> None:
     with pytest.raises(us.UndershootError, match="do not follow one another"):
         replace(network, scales=(network.scales[1], *network.scales[1:]))
     with pytest.raises(us.UndershootError, match="do not follow one another"):
-        WholeNetwork(network.weights[:2], network.biases[:2], network.scales[:2])
+        WholeNetwork(network.weights[::2], network.biases[::2], network.scales[::2])
     with pytest.raises(us.UndershootError, match="takes 72 inputs"):
         NeuralHeuristic(us.puzzle("cube-2x2"), network)
 

@@ -11,6 +11,7 @@ from subjects import ALL
 from undershoot.arrays import States
 from undershoot.errors import IllegalMove
 from undershoot.kernels.cpu import pack, unpack
+from undershoot.kernels.encodings import dense as encoded
 from undershoot.kernels.plan import packing_of
 from undershoot.kernels.tensors import TensorMoves
 
@@ -168,7 +169,7 @@ def test_empty_batches_are_answered_with_empty_arrays(name: str) -> None:
     assert us.successors(puzzle.table, none)[0].shape == (0, puzzle.table.actions, puzzle.table.cells)
     assert us.is_goal(puzzle.table, none).shape == (0,)
     assert puzzle.base_heuristic(none).shape == (0,)
-    assert puzzle.encoding.dense(none).shape == (0, puzzle.encoding.width)
+    assert encoded(puzzle.encoding, none).shape == (0, puzzle.encoding.width)
     assert us.scramble(puzzle.table, np.zeros(0, dtype=int), 0).states.shape == (0, puzzle.table.cells)
     if puzzle.space.defects is not None:
         assert puzzle.is_solvable(none).shape == (0,)

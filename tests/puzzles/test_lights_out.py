@@ -5,6 +5,7 @@ import pytest
 
 import undershoot as us
 from undershoot.errors import MalformedState, UnsolvableState
+from undershoot.kernels.encodings import dense as encoded
 
 
 @pytest.mark.parametrize("size", ["1x2", "2x2", "2x3", "3x3", "1x5", "4x4"])
@@ -44,7 +45,7 @@ def test_five_bits_a_cell_are_its_light_and_its_neighbours() -> None:
     puzzle = us.puzzle("lights-out-3x3")
     state = puzzle.parse("110 001 010") if puzzle.is_solvable(np.array([[1, 1, 0, 0, 0, 1, 0, 1, 0]], np.uint8))[0] else None
     assert state is not None
-    bits = puzzle.encoding.dense(state)[0].reshape(9, 5)
+    bits = encoded(puzzle.encoding, state)[0].reshape(9, 5)
     board = state.reshape(3, 3)
     for r, c in product(range(3), repeat=2):
         expected = [

@@ -16,6 +16,7 @@ from undershoot.arrays import F32, States
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.heuristics.neural_cuda import CudaHeuristic
 from undershoot.heuristics.survey import survey
+from undershoot.kernels.encodings import dense as encoded
 from undershoot.kernels.plan import forward_plan
 from undershoot.kernels.scrambles import ScrambleRule, scrambles_up_to
 from undershoot.kernels.tensors import TensorScrambles
@@ -25,9 +26,9 @@ from undershoot.puzzles.puzzle import Puzzle
 from undershoot.training.learner import CpuLearner, CudaLearner, block_steps
 from undershoot.training.loop import solve_rate, train
 from undershoot.training.losses import mean_loss
-from undershoot.training.networks import Parameters, forward
+from undershoot.training.networks import Arithmetic, Parameters, forward
 from undershoot.training.recipe import Curriculum, Loss, Recipe
-from undershoot.training.recipes import RECIPES, recipe
+from undershoot.training.recipes import recipe
 from undershoot.training.targets import bellman_targets
 
 NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -46,10 +47,10 @@ def float64_network(puzzle: Puzzle, parameters: Parameters) -> Callable[[States]
     arrays = [part.detach().cpu().numpy().astype(np.float64) for part in parameters.parts]
 
     def value(states: States) -> np.ndarray:
-        x = puzzle.encoding.dense(states).astype(np.float64)
+        x = encoded(puzzle.encoding, states).astype(np.float64)
         for k, (weight, bias) in enumerate(zip(arrays[0::2], arrays[1::2], strict=True)):
             x = (np.maximum(x, 0) if k else x) @ weight + bias
-        return x[:, 0]
+        return np.asarray(x[:, 0])
 
     return value
 
@@ -86,9 +87,9 @@ def test_targets_are_those_of_the_paper(name: str, kind: str, device: str) -> No
     states = mixed_states(puzzle)
     expected = naive_targets(puzzle, plan, float64_network(puzzle, learner.target), states)
     if isinstance(learner, CpuLearner):
-        got = learner.targets(states)
+        got = learner.bootstrapped(states)
     else:
-        got = learner.targets(torch.from_numpy(states).to("cuda")).cpu().numpy()
+        got = learner.bootstrapped(torch.from_numpy(states).to("cuda")).cpu().numpy()
     np.testing.assert_allclose(got, expected, atol=2e-5)
 
 
@@ -116,19 +117,18 @@ def test_with_the_true_costs_as_values_the_targets_are_the_true_costs(name: str)
 
 
 def test_the_loss_and_its_gradient_are_those_of_the_paper() -> None:
-    values = torch.tensor([1.0, 2.0, 5.0, -1.0, 3.0], requires_grad=True)
+    values = torch.tensor([[1.0], [2.0], [5.0], [-1.0], [3.0]], requires_grad=True)
     targets = torch.tensor([2.0, 2.0, 3.5, 0.0, 2.5])
     for kind, penalty in ((Loss.ASYMMETRIC, 100.0), (Loss.MSE, 1.0)):
-        plan = Recipe("tiles-3x3", loss=kind)
-        loss = mean_loss(plan, values, targets)
+        loss = mean_loss(values, targets, Recipe("tiles-3x3", loss=kind).penalty(0))
         (gradient,) = torch.autograd.grad(loss, values)
         expected, slopes = 0.0, []
-        for h, y in zip(values.tolist(), targets.tolist(), strict=True):
+        for h, y in zip(values[:, 0].tolist(), targets.tolist(), strict=True):
             factor = penalty if h > y else 1.0
             expected += factor * (h - y) ** 2 / 5
             slopes.append(2 * factor * (h - y) / 5)
         assert float(loss.detach()) == pytest.approx(expected)
-        assert gradient.tolist() == pytest.approx(slopes)
+        assert gradient[:, 0].tolist() == pytest.approx(slopes)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -139,8 +139,8 @@ def test_the_first_layer_gives_what_the_dense_layer_gives(name: str) -> None:
     for parameters in (sparse, dense):
         parameters.initialise(5)
         parameters.gradient.zero_()
-    torch.autograd.backward((forward(puzzle.encoding, sparse.parts, states) ** 2).sum())
-    x = torch.from_numpy(puzzle.encoding.dense(states))
+    torch.autograd.backward((forward(puzzle.encoding, sparse.parts, states, Arithmetic.FLOAT) ** 2).sum())
+    x = torch.from_numpy(encoded(puzzle.encoding, states))
     for k, (weight, bias) in enumerate(zip(dense.parts[0::2], dense.parts[1::2], strict=True)):
         x = (torch.relu(x) if k else x) @ weight + bias
     torch.autograd.backward((x[:, 0] ** 2).sum())
@@ -216,7 +216,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others() -> None:
     plan = replace(recipe(puzzle), steps=600)
     one, two, three = (train(puzzle, replace(plan, seed=seed)).network for seed in (1, 1, 2))
     for a, b, c in zip(one.weights, two.weights, three.weights, strict=True):
-        assert a.tobytes() == b.tobytes() != c.tobytes()
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes() != np.asarray(c).tobytes()
 
 
 def test_blocks_end_with_target_copies_and_evaluations_and_fit_into_memory() -> None:
@@ -256,11 +256,11 @@ def test_training_on_cuda_follows_training_on_the_cpu(name: str) -> None:
         learner.target.initialise(2)
         learner.prepare()
         assert learner.optimizer.state.get(learner.parameters.flat, {}).get("step", torch.zeros(())) == 0
-        losses.append(learner.learn(3, 6, 50).cpu().numpy())
+        losses.append(learner.learn(150, 6, 50).cpu().numpy())
     np.testing.assert_allclose(losses[1][:10], losses[0][:10], rtol=2e-2)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", ["paper", "mse", "operator", "loss"])
 def test_named_recipes_are_the_switches_of_the_ablation(name: str) -> None:
     plan = recipe(us.puzzle("tiles-3x3"), name)
     discounted = name in ("paper", "operator")

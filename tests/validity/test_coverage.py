@@ -17,7 +17,8 @@ from undershoot.calibration.maximum import maximum
 from undershoot.calibration.scramble import scramble
 from undershoot.calibration.trajectory import path_scores, trajectory
 from undershoot.guarantees import LabelKind, Rounding, Standing
-from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration, groups_of
+from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
+from undershoot.heuristics.families import groups_of
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.kernels.scrambles import ScrambleRule
 from undershoot.oracles.breadth_first import explore

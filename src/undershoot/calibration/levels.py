@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from undershoot.arrays import AnyArray, I64
+from undershoot.arrays import I64, AnyArray
 from undershoot.errors import UndershootError
 from undershoot.heuristics.families import lowered
 from undershoot.heuristics.neural import NeuralHeuristic, evaluate

@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from undershoot.training.recipe import Recipe
     from undershoot.training.runs import Run
 
+RECIPE_HELP = "paper, exact, label-free, mse, operator, loss, or a .toml file."
 MOST_STATES = 10_000_000
 """Spaces up to here are compared with the oracle at the end."""
 
 
 def train(
     puzzle: PuzzleName,
-    recipe: Annotated[str, typer.Option(metavar="NAME|FILE", help="paper, exact, label-free, mse, operator, loss, or a .toml file.")] = "paper",
+    recipe: Annotated[
+        str, typer.Option(metavar="NAME|FILE", help="paper, exact, label-free, mse, operator, loss, or a .toml file.")
+    ] = "paper",
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change the recipe.")] = None,
     steps: Annotated[int | None, typer.Option(help="How many; the recipe says otherwise.")] = None,
     seed: Annotated[int | None, typer.Option(help="For everything random.")] = None,

@@ -49,15 +49,16 @@ class Puzzle:
         """
         if canonical and not self.table.symmetries:
             raise NotAvailable(f"{self.name} has no symmetries given; leave canonical out")
-        if name == "presses" and self.pressed is None:
-            raise NotAvailable(f"{self.name} has no encoding `presses`; it is for Lights Out. Use cells, pieces or pairs")
-        if name == "cells" and not canonical:
+        if name == "cells" and canonical:
+            raise UndershootError("the encoding `cells` takes states as they are; for canonical ones use another")
+        if name == "cells":
             return self.encoding
-        if name == "presses" and self.pressed is not None:
+        if name == "presses":
+            if self.pressed is None:
+                raise NotAvailable(f"{self.name} has no encoding `presses`; it is for Lights Out. Use cells, pieces or pairs")
             return of_sums(self.table, self.pressed, canonical)
         if name not in ("pieces", "pairs"):
-            whose = "is for `pieces`, `pairs` and `presses`" if name == "cells" else "there are cells, pieces, pairs and presses"
-            raise UndershootError(f"no encoding `{name}`{' of canonical states' if canonical else ''}: {whose}")
+            raise UndershootError(f"no encoding `{name}`; there are cells, pieces, pairs and presses")
         single = tuple((cell,) for cell in range(self.table.cells))
         return of_pieces(self.table, self.pieces or single, name == "pairs", canonical)
 

@@ -18,8 +18,8 @@ STRONG: dict[str, Any] = {
     "initial_scale": 2.0,
     "overestimate_penalty": 30.0,
     "whole_numbers_from": 0.7,
-    "batch": 8192,
-    "steps": 10_000,
+    "batch": 1024,
+    "steps": 40_000,
     "learning_rate": 2e-3,
     "schedule": Schedule.COSINE,
     "weight_decay": 0.0,
@@ -31,7 +31,7 @@ RECIPES: dict[str, tuple[dict[str, Any], str]] = {
     "loss": (PLAIN, "ablation: plain Bellman targets, overestimates penalised"),
     "exact": ({**STRONG, "exact_share": 1.0, "penalty_ramp": (0.0, 0.8)}, "levels in whole numbers, from true costs"),
     "label-free": (
-        {**STRONG, "steps": 20_000, "penalty_ramp": (0.6, 0.9), "last_renewal": 0.6},
+        {**STRONG, "penalty_ramp": (0.6, 0.9), "last_renewal": 0.6},
         "levels in whole numbers, from bootstrapped costs",
     ),
 }
