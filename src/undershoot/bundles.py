@@ -45,6 +45,14 @@ CALIBRATION, EXCEPTIONS, CERTIFICATE = "calibration.json", "exceptions.safetenso
 FLOAT, WHOLE = "float32, fixed order of additions, 1", "whole numbers, exact on every device, 1"
 """How networks are evaluated; the number at the end grows when values may change."""
 CERTIFIED = "undershoot certificate 1"
+SHIPPED = Path(__file__).parent / "shipped"
+"""Bundles that come with the package, in folders named after their puzzle, and after what they are if not the best."""
+LEARNED = {
+    "learned": ("", "the best that comes with the package: a network of whole numbers, certified on every state"),
+    "label-free": ("-label-free", "likewise, trained without a true cost"),
+    "small": ("-small", "likewise, of at most a quarter of the bytes of a table of all true costs"),
+    "paper": ("-paper", "likewise, by the paper's recipe, for comparison"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +208,9 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
 
 
 def load(path: str | Path, device: str = "cpu") -> LearnedHeuristic | CalibratedHeuristic:
-    """The heuristic in a bundle, or in the bundle of a run folder; device: cpu, or cuda, where the network is then evaluated.
+    """The heuristic in a bundle, in the bundle of a run folder, or in one that comes with the package, such as "cube-2x2".
+
+    device: cpu, or cuda, where the network is then evaluated.
 
     A network of whole numbers has the same values on both. Those of a float network differ by less than the margin that its
     calibration leaves for that, so what is known of it holds on both.
@@ -224,19 +234,33 @@ def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
     parts = name.split("+")
     if len(parts) > 1 and not Path(name).exists():
         return Largest(tuple(heuristic(puzzle, part) for part in parts))
+    if name in LEARNED:
+        folder = SHIPPED / f"{puzzle.name}{LEARNED[name][0]}"
+        if not folder.exists() or puzzle.definition:
+            raise UndershootError(
+                f"no heuristic `{name}` for {puzzle.name} comes with the package; train one: undershoot train PUZZLE"
+            )
+        return load(folder.name)
     if name in HEURISTICS or not Path(name).exists():
-        return named(puzzle, name)
+        return named(puzzle, name, tuple(LEARNED))
     loaded = load(name)
     if loaded.fingerprint != puzzle.table.fingerprint:
         raise UndershootError(f"the bundle {name} is for {loaded.puzzle.name}, not for {puzzle.name}")
     return loaded
 
 
+def default_heuristic(puzzle: Puzzle) -> str:
+    """The name of the best that there is at once: learned, if such a bundle comes with the package."""
+    return "base" if puzzle.definition or not (SHIPPED / puzzle.name).exists() else "learned"
+
+
 def bundle_folder(path: str | Path) -> Path:
-    """The folder of a bundle; for a run folder, the bundle in it."""
+    """The folder of a bundle; for a run folder, the bundle in it; by a name alone, one that comes with the package."""
     folder = Path(path)
     if (folder / "bundle" / CONFIG).exists():
         return folder / "bundle"
+    if not (folder / CONFIG).exists() and len(folder.parts) == 1 and (SHIPPED / folder / CONFIG).exists():
+        return SHIPPED / folder
     if not folder.is_dir():
         raise UndershootError(f"there is no bundle at {folder}; train one: undershoot train PUZZLE --out {folder}")
     if (folder / "recipe.toml").exists() and not (folder / CONFIG).exists():
@@ -339,6 +363,8 @@ def _digest(document: dict[str, Any]) -> str:
 
 def check_replaceable(folder: Path) -> None:
     """Refuse a folder that holds more than a bundle, since writing replaces all of it."""
+    if SHIPPED in folder.resolve().parents:
+        raise UndershootError(f"the bundle {folder.name} comes with the package and stays as it is; choose another --out")
     known = {CONFIG, MODEL, CARD, DEFINITION, CALIBRATION, EXCEPTIONS, CERTIFICATE}
     others = sorted({path.name for path in folder.iterdir()} - known) if folder.is_dir() else []
     if others or (folder.exists() and not folder.is_dir()):

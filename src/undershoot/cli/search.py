@@ -29,8 +29,8 @@ def solve(
     random: Annotated[int | None, typer.Option(metavar="N", help="N uniformly random states.")] = None,
     scramble_depth: Annotated[int | None, typer.Option(metavar="D", help="The goal, scrambled by D moves.")] = None,
     heuristic: Annotated[
-        str, typer.Option(help="base, zero, table, gf2, linear-conflict, or a bundle's path; a+b: the larger.")
-    ] = "base",
+        str | None, typer.Option(help="learned, base, zero, table, gf2, linear-conflict, or a bundle's path; a+b: the larger.")
+    ] = None,
     weight: Weight = 1.0,
     ties: TieRule = "deep",
     max_expanded: MaxExpanded = None,
@@ -40,7 +40,11 @@ def solve(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Solve a state, a scramble or random states, optimally if the heuristic allows."""
+    """Solve a state, a scramble or random states, optimally if the heuristic allows.
+
+    Where a learned heuristic comes with the package, that is used; otherwise the puzzle's own, `base`.
+    """
+    from undershoot.bundles import default_heuristic
     from undershoot.bundles import heuristic as named
     from undershoot.experiments.instances import scrambled_instances, uniform_instances
     from undershoot.puzzles.catalogue import puzzle as by_name
@@ -56,7 +60,7 @@ def solve(
         states = scrambled_instances(chosen, [scramble_depth], 1, seed).states
     else:
         states = uniform_instances(chosen, 1 if random is None else random, seed).states
-    guide = named(chosen, heuristic)
+    guide = named(chosen, heuristic or default_heuristic(chosen))
     with progress(f"solving {chosen.name}", len(states)) as report:
         results = solve_many(chosen, states, guide, options, progress=lambda done: report(done, guide.name))
     if as_json:
@@ -73,8 +77,8 @@ def solve(
 def bench(
     puzzle: PuzzleName,
     heuristics: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Which to compare: names, or paths of bundles.")
-    ] = "base,zero",
+        str | None, typer.Option(metavar="A,B,...", help="Which to compare: names, or paths of bundles.")
+    ] = None,
     random: Annotated[int | None, typer.Option(metavar="N", help="N uniformly random states.")] = None,
     scrambles: Annotated[
         str | None, typer.Option(metavar="DEPTHS", help="Scrambles of these depths: 10, 1..10 or 2,4.")
@@ -94,6 +98,7 @@ def bench(
     """Compare heuristics on the same instances."""
     from dataclasses import asdict
 
+    from undershoot.bundles import default_heuristic
     from undershoot.bundles import heuristic as named
     from undershoot.experiments.comparison import compare, write_records
     from undershoot.experiments.instances import parse_depths, read_instances, scrambled_instances, uniform_instances
@@ -109,6 +114,8 @@ def bench(
         posed = scrambled_instances(chosen, parse_depths(scrambles), per_depth, seed)
     else:
         posed = uniform_instances(chosen, 100 if random is None else random, seed)
+    if heuristics is None:
+        heuristics = ",".join(dict.fromkeys((default_heuristic(chosen), "base", "zero")))
     guides = [named(chosen, name.strip()) for name in heuristics.split(",") if name.strip()]
     if not guides:
         raise UndershootError("no heuristics are named; write for example --heuristics base,zero")

@@ -20,15 +20,19 @@ HEURISTICS: dict[str, tuple[Callable[[Puzzle], Heuristic], str]] = {
 }
 
 
-def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
-    """The heuristic of this name for a puzzle; names joined by "+" give the largest of several."""
+def heuristic(puzzle: Puzzle, name: str, others: tuple[str, ...] = ()) -> Heuristic:
+    """The heuristic of this name for a puzzle; names joined by "+" give the largest of several.
+
+    others: names that the caller knows, for the message if this one is not known.
+    """
     parts = name.split("+")
     if len(parts) > 1:
         return Largest(tuple(heuristic(puzzle, part) for part in parts))
     if name not in HEURISTICS:
-        close = difflib.get_close_matches(name, HEURISTICS, n=1)
+        names = (*others, *HEURISTICS)
+        close = difflib.get_close_matches(name, names, n=1)
         hint = f' Did you mean "{close[0]}"?' if close else ""
         raise UndershootError(
-            f'no heuristic "{name}".{hint} There are {", ".join(HEURISTICS)}, and paths of bundles; a+b takes the larger.'
+            f'no heuristic "{name}".{hint} There are {", ".join(names)}, and paths of bundles; a+b takes the larger.'
         )
     return HEURISTICS[name][0](puzzle)

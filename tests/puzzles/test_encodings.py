@@ -1,0 +1,113 @@
+"""Encodings of pieces, pairs and presses, of states as they are and of canonical ones."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+import undershoot as us
+from undershoot.arrays import AnyArray, States
+from undershoot.heuristics.neural_cuda import TensorEncoding
+from undershoot.kernels.cpu import pack
+from undershoot.kernels.encodings import dense, read
+from undershoot.kernels.scrambles import deepest, scrambles_up_to
+from undershoot.puzzles.puzzle import Puzzle
+
+CASES = [
+    ("cube-2x2", "pieces"),
+    ("cube-2x2", "pairs"),
+    ("cube-3x3", "pairs"),
+    ("tiles-3x3", "pieces"),
+    ("tiles-3x3", "pairs"),
+    ("topspin-8-4", "pairs"),
+    ("lights-out-3x3", "pairs"),
+    ("lights-out-5x5", "presses"),
+    ("lights-out-5x5", "pieces"),
+]
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA"))]
+
+
+def some_states(puzzle: Puzzle) -> States:
+    near = scrambles_up_to(puzzle.table, 300, deepest(puzzle.table, 6), 1).states
+    far = scrambles_up_to(puzzle.table, 1500, deepest(puzzle.table, 40), 2).states
+    return np.concatenate([puzzle.table.goals, near, far])
+
+
+def orbits(puzzle: Puzzle, states: States) -> AnyArray:
+    """The same number for states that are images of one another: the least key of all images."""
+    images = np.stack([pack(puzzle.table, symmetry.image(states)) for symmetry in puzzle.table.symmetries])
+    least = [min(map(tuple, images[:, b].tolist())) for b in range(len(states))]
+    _, numbers = np.unique([str(key) for key in least], return_inverse=True)
+    return np.asarray(numbers)
+
+
+@pytest.mark.parametrize("canonical", [False, True])
+@pytest.mark.parametrize(("name", "encoding"), CASES)
+def test_states_are_seen_alike_exactly_if_they_are_the_same_or_images(name: str, encoding: str, canonical: bool) -> None:
+    puzzle = us.puzzle(name)
+    states = some_states(puzzle)
+    inputs = dense(puzzle.encoded(encoding, canonical), states)
+    _, seen = np.unique(np.packbits(inputs.astype(bool), axis=1), axis=0, return_inverse=True)
+    meant = orbits(puzzle, states) if canonical else np.unique(states, axis=0, return_inverse=True)[1]
+    pairs = set(zip(seen.ravel().tolist(), meant.ravel().tolist(), strict=True))
+    assert len(pairs) == len(set(seen.ravel().tolist())) == len(set(meant.ravel().tolist()))
+    assert (inputs.sum(axis=1) == puzzle.encoded(encoding, canonical).active).all()
+
+
+@pytest.mark.parametrize(("name", "encoding"), CASES)
+def test_all_images_of_a_state_are_seen_alike(name: str, encoding: str) -> None:
+    puzzle = us.puzzle(name)
+    states, how = some_states(puzzle), puzzle.encoded(encoding, canonical=True)
+    for symmetry in puzzle.table.symmetries:
+        assert (read(how, symmetry.image(states)) == read(how, states)).all()
+
+
+def test_a_pair_of_corners_has_an_input_for_everything_it_can_hold() -> None:
+    cube = us.puzzle("cube-2x2")
+    assert (len(cube.pieces), cube.encoded("pieces").width, cube.encoded("pairs").width) == (7, 7 * 21, 21 * 21 * 18)
+    distances = us.oracle(cube, radius=7)
+    used = dense(cube.encoded("pairs"), distances.states_of_rows(0, distances.states)).any(axis=0)
+    assert used.all()
+    tiles = us.puzzle("tiles-3x3")
+    assert tiles.encoded("pairs").width == len(list(combinations(range(9), 2))) * 9 * 8
+
+
+@pytest.mark.parametrize("name", ["lights-out-3x3", "lights-out-2x4", "lights-out-4x4", "lights-out-5x5"])
+def test_presses_solve_the_state(name: str) -> None:
+    puzzle = us.puzzle(name)
+    states = puzzle.sample(500, 1)
+    presses = read(puzzle.encoded("presses"), states).astype(np.int64)
+    assert ((presses @ puzzle.table.shift[0].astype(np.int64)) % 2 == states).all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("canonical", [False, True])
+@pytest.mark.parametrize(("name", "encoding"), CASES)
+def test_torch_reads_the_same_tokens(name: str, encoding: str, canonical: bool, device: str) -> None:
+    puzzle = us.puzzle(name)
+    how, states = puzzle.encoded(encoding, canonical), some_states(puzzle)
+    there = TensorEncoding(how, device)
+    given = torch.from_numpy(states).to(device)
+    assert there.reading is not None
+    assert (there.reading(given).cpu().numpy() == read(how, states)).all()
+    assert (there.dense(there.active(given)).cpu().numpy() == dense(how, states)).all()
+
+
+def test_encodings_that_cannot_be_are_refused() -> None:
+    cube, pancakes = us.puzzle("cube-2x2"), us.puzzle("pancake-7")
+    with pytest.raises(us.UndershootError, match="no encoding `presses`; it is for Lights Out"):
+        cube.encoded("presses")
+    with pytest.raises(us.UndershootError, match="has no symmetries given"):
+        pancakes.encoded("pairs", canonical=True)
+    with pytest.raises(us.UndershootError, match="takes states as they are"):
+        cube.encoded("cells", canonical=True)
+    with pytest.raises(us.UndershootError, match="there are cells, pieces, pairs and presses"):
+        cube.encoded("corners")
+
+
+@pytest.mark.parametrize("canonical", [False, True])
+def test_values_out_of_range_are_not_read(canonical: bool) -> None:
+    cube = us.puzzle("cube-2x2")
+    with pytest.raises(ValueError, match="out of range"):
+        read(cube.encoded("pairs", canonical), np.full((1, 24), 255, dtype=np.uint8))

@@ -1,0 +1,204 @@
+"""What goes past the paper: levels, true costs as targets, penalties that grow, training in whole numbers."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import undershoot as us
+from undershoot.calibration.catalogue import Wanted, calibrate
+from undershoot.guarantees import Rounding
+from undershoot.heuristics.calibrated import CalibratedHeuristic
+from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.survey import survey
+from undershoot.heuristics.whole_numbers import UNIT, WholeNetwork, from_training
+from undershoot.kernels.encodings import read
+from undershoot.kernels.scrambles import derived_seed
+from undershoot.kernels.tensors import signed
+from undershoot.puzzles.puzzle import Puzzle
+from undershoot.training import learner as learners
+from undershoot.training.learner import CpuLearner, CudaLearner, exact_rows, initialise
+from undershoot.training.loop import train
+from undershoot.training.losses import mean_loss
+from undershoot.training.networks import Arithmetic, Parameters, forward
+from undershoot.training.recipe import Curriculum, Recipe, Schedule
+from undershoot.training.recipes import recipe
+from undershoot.training.runs import Run
+
+NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+def small(puzzle: Puzzle, kind: str = "exact", **changes: object) -> Recipe:
+    plan = replace(recipe(puzzle, kind), hidden=(32, 16), batch=256, steps=1500)
+    return replace(plan, curriculum=replace(plan.curriculum, interval=300), **changes)  # type: ignore[arg-type]
+
+
+def certified_mean(puzzle: Puzzle, plan: Recipe) -> tuple[float, float]:
+    """The mean of h over all states after `exhaustive`, and that of the true cost."""
+    network = NeuralHeuristic(puzzle, train(puzzle, plan).network, encoding=puzzle.encoded(plan.encoding, plan.canonical))
+    rounding = Rounding.PARITY if puzzle.has_cost_parity else Rounding.INTEGER
+    found = survey(CalibratedHeuristic(network, calibrate(network, "exhaustive", Wanted(rounding=rounding))), us.oracle(puzzle))
+    assert found.overestimates == 0
+    return found.mean_h, found.mean_true
+
+
+def test_the_loss_of_levels_is_its_definition() -> None:
+    values = torch.tensor([[2.0, -1.0, 0.5], [0.3, 0.2, 0.1], [1.0, 1.0, 1.0]])
+    targets = torch.tensor([1.0, 0.0, 3.0])
+
+    def below(x: float) -> float:
+        """-log of the probability that the level is not reached."""
+        return -math.log(1 - 1 / (1 + math.exp(-x)))
+
+    def reached(x: float) -> float:
+        return -math.log(1 / (1 + math.exp(-x)))
+
+    expected = (reached(2.0) + 7 * below(-1.0)) + 7 * below(0.3) + 3 * reached(1.0)
+    assert float(mean_loss(values, targets, 7.0)) == pytest.approx(expected / 3, rel=1e-5)
+
+
+def test_the_penalty_and_the_learning_rate_follow_the_recipe() -> None:
+    plan = Recipe("tiles-3x3", steps=1000, overestimate_penalty=100.0, penalty_ramp=(0.2, 0.6))
+    assert [round(plan.penalty(step), 6) for step in (0, 200, 400, 600, 999)] == [1, 1, 10, 100, 100]
+    assert Recipe("tiles-3x3").penalty(0) == 100
+    assert replace(plan, schedule=Schedule.CONSTANT).learning_rate_at(500) == plan.learning_rate
+    wave = replace(plan, steps=10_000, schedule=Schedule.COSINE)
+    rates = [wave.learning_rate_at(step) / wave.learning_rate for step in (0, 199, 5000, 10_000)]
+    assert rates == pytest.approx([1 / 200, 1, 0.5005, 0.001], rel=1e-2)
+
+
+@pytest.mark.parametrize(("name", "encoding"), [("tiles-3x3", "pairs"), ("cube-2x2", "pieces"), ("lights-out-5x5", "presses")])
+def test_what_is_trained_in_whole_numbers_is_what_runs(name: str, encoding: str) -> None:
+    puzzle = us.puzzle(name)
+    how = puzzle.encoded(encoding, canonical=True)
+    parameters = Parameters((how.width, 64, 32, 9), "cpu")
+    parameters.initialise(3, 2.0, how.active)
+    for number, (weight, bias) in enumerate(zip(parameters.parts[0::2], parameters.parts[1::2], strict=True)):
+        unit = weight.detach().abs().amax(dim=0) / 127 * (UNIT if number else 1)
+        bias.data.copy_((bias / unit).round() * unit)  # training does not round biases
+    states = puzzle.sample(2000, 1)
+    with torch.no_grad():
+        trained = forward(how, parameters.parts, read(how, states), Arithmetic.WHOLE).numpy()
+        clipped = forward(how, parameters.parts, read(how, states), Arithmetic.CLIPPED).numpy()
+    runs = NeuralHeuristic(puzzle, from_training(parameters.network()), encoding=how).raw(states)
+    # A sum on the edge may be rounded the other way.
+    assert np.abs(runs - trained).mean() < 1e-4
+    assert 1e-3 < np.abs(runs - clipped).max() < 0.2
+
+
+@pytest.mark.parametrize("radius", [0, 6])
+def test_states_of_the_oracle_come_with_their_true_costs(radius: int) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    plan = replace(small(puzzle), exact_share=0.25, exact_radius=radius)
+    learner = CpuLearner(puzzle, plan)
+    initialise(learner, puzzle, plan)
+    states, targets = learner.draw(3, 10, 4)
+    assert states.shape == (4 * 256, 9)
+    assert exact_rows(plan) == 64
+    known = np.arange(4 * 256) % 256 < 64
+    true = us.oracle(puzzle).distance(states)
+    assert (targets.numpy()[known] == true[known]).all()
+    assert (true[known].max() <= 6) == (radius == 6)
+    assert (learner.bootstrapped(states[~known]) == targets.numpy()[~known]).all()
+
+
+@NEEDS_CUDA
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_cuda_draws_what_the_cpu_draws(share: float) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    plan = small(puzzle, exact_share=share)
+    here, there = CpuLearner(puzzle, plan), CudaLearner(puzzle, replace(plan, device="cuda"))
+    for learner in (here, there):
+        initialise(learner, puzzle, plan)
+    there.depth.fill_(10)
+    there.seed.fill_(signed(derived_seed(plan.seed, 3)))
+    states, targets = here.draw(3, 10, 5)
+    theirs, their_targets = there.draw(5)
+    assert (theirs.cpu().numpy() == states).all()
+    assert (their_targets.cpu() == targets).float().mean() > 0.999  # a level at 0 may fall to either side
+
+
+def test_without_labels_no_oracle_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the oracle was asked")
+
+    plan = small(puzzle, "label-free", steps=100)
+    monkeypatch.setattr(learners, "oracle", refuse)
+    assert isinstance(train(puzzle, plan).network, WholeNetwork)
+    with pytest.raises(AssertionError, match="the oracle was asked"):
+        train(puzzle, replace(plan, exact_share=0.5))
+
+
+def test_true_costs_make_a_perfect_heuristic() -> None:
+    puzzle = us.puzzle("lights-out-3x3")
+    mean, true = certified_mean(puzzle, small(puzzle))
+    assert mean == true
+
+
+@pytest.mark.parametrize("kind", ["exact", "label-free"])
+def test_certified_means_are_far_above_the_base(kind: str) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    mean, true = certified_mean(puzzle, small(puzzle, kind))
+    low = survey(us.heuristic(puzzle, "base"), us.oracle(puzzle)).mean_h
+    assert mean > (low + true) / 2 if kind == "exact" else mean > low + 1
+
+
+def test_targets_are_not_renewed_after_the_last_renewal() -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    plan = small(puzzle, "label-free", steps=600, last_renewal=0.5)
+    seen = []
+
+    class Watched(CpuLearner):
+        def learn(self, step: int, depth: int, steps: int) -> torch.Tensor:
+            seen.append((step, self.target.flat.detach().clone()))
+            return super().learn(step, depth, steps)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learners, "CpuLearner", Watched)
+        train(puzzle, plan)
+    before = [flat for step, flat in seen if 250 <= step <= 300]
+    after = [flat for step, flat in seen if step >= 300]
+    assert len(after) > 2
+    assert not torch.equal(before[0], before[-1])
+    assert all(torch.equal(after[0], flat) for flat in after)
+
+
+def test_a_run_that_stops_while_in_whole_numbers_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    plan = replace(small(puzzle, "label-free"), curriculum=Curriculum(first_depth=12, max_depth=12, interval=100))
+    whole = train(puzzle, plan).network
+    calls = 0
+
+    def stop() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls % 5 == 0
+
+    for _ in range(60):
+        run = Run(tmp_path / "run", puzzle, plan, resume=True)
+        if (ended := train(puzzle, plan, run, should_stop=stop)).is_finished:
+            break
+    assert ended.is_finished
+    assert calls > 20
+    for a, b in zip((*whole.weights, *whole.biases), (*ended.network.weights, *ended.network.biases), strict=True):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def test_recipes_that_make_no_sense_are_refused() -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    for changes, message in (
+        ({"levels": 1}, "allowed are 0, for one number"),
+        ({"levels": 3}, "there are states at cost 21"),
+        ({"target_discount": 0.1}, "levels are whole costs"),
+        ({"encoding": "presses"}, "no encoding `presses`"),
+        ({"encoding": "cells"}, "takes states as they are"),
+        ({"penalty_ramp": (0.5, 0.2)}, "penalty_ramp is 0.2"),
+        ({"exact_share": 1.5}, "exact_share is 1.5"),
+    ):
+        with pytest.raises(us.UndershootError, match=message):
+            train(puzzle, replace(small(puzzle), **changes))
