@@ -407,16 +407,26 @@ def _card(bundle: Bundle, config: dict[str, Any]) -> str:
         known = "max(h0, network), 0 for goals. Nothing is known about overestimates."
     else:
         known = f"Calibrated by `{bundle.calibration.method}`. {bundle.heuristic.guarantee.sentence}"
+    commands = [config["command"]]
+    if bundle.calibration is not None:
+        method, rounding = bundle.calibration.method, bundle.calibration.rounding
+        converted = bundle.arithmetic == WHOLE and bundle.recipe.get("whole_numbers_from", 1) == 1
+        more = " --whole-numbers" if converted else ""
+        commands.append(f"undershoot calibrate RUN --method {method} --rounding {rounding}{more}")
     if certificate is not None:
         known += f" {certificate['checked']:,} states and {certificate['edges']:,} moves were checked."
+        known += f" Mean h {certificate['mean_h']:.4f}, mean true cost {certificate['mean_true']:.4f}."
+        commands.append("undershoot certify RUN")
+    made_by = "\n".join(commands)
+    seen = f"encoding `{bundle.encoding}`{' of canonical states' if bundle.canonical else ''}"
     return f"""# {config["puzzle"]}: a learned heuristic
 
 {known}
 
-{config["architecture"]}, {config["arithmetic"]}; widths {" - ".join(map(str, config["widths"]))}. Made by
+{config["architecture"]}, {config["arithmetic"]}; {seen}; widths {" - ".join(map(str, config["widths"]))}. Made by
 
 ```
-{config["command"]}
+{made_by}
 ```
 
 | measured on the network | |
@@ -428,5 +438,5 @@ Use it: `undershoot solve {given} --heuristic THIS_FOLDER`, or `us.load("THIS_FO
 
 def _figure(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:,.4f}"
+        return f"{value:,.4f}".rstrip("0").rstrip(".")
     return f"{value:,}" if isinstance(value, int) else str(value)

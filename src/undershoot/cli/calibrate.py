@@ -205,8 +205,7 @@ def _in_whole_numbers(bundle: "Bundle", seed: int) -> "Bundle":
     with contextlib.suppress(NotAvailable):  # then scrambles alone
         states = np.concatenate([states, bundle.puzzle.sample(10_000, seed)])
     network = to_whole_numbers(bundle.network, bundle.raw.encoding, states)
-    command = f"{bundle.command} and then undershoot calibrate --whole-numbers"
-    return dataclasses.replace(bundle, network=network, figures={}, command=command)
+    return dataclasses.replace(bundle, network=network, figures={})
 
 
 def _one_of(kind: Any, text: str, option: str) -> Any:

@@ -119,9 +119,13 @@ class NeuralHeuristic:
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""
+        return self.from_raw(self.raw(states), states)
+
+    def from_raw(self, raw: F32, states: States) -> F32:
+        """float32[B], where the network's answers are known already."""
         formula, table = self.puzzle.base_heuristic, self.puzzle.table
         pairs = NO_PAIRS if formula.pair_cost is None else formula.pair_cost
-        values = lowered(self.raw(states), NO_MARGIN) if self.has_levels else self.raw(states)
+        values = lowered(raw, NO_MARGIN) if self.has_levels else raw.copy()
         _raise_to_base(values, formula.cell_cost, pairs, formula.divisor, table.goals, states)
         return values
 

@@ -1,0 +1,236 @@
+"""The paper's protocol as data: what is trained, calibrated and searched in each profile."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from undershoot.bundles import LEARNED, SHIPPED
+from undershoot.experiments.items import Item
+
+PUZZLES = ("lights-out-3x3", "lights-out-5x5", "tiles-3x3", "cube-2x2")
+DEPTHS = {"lights-out-3x3": tuple(range(1, 10))}
+"""Of scrambles; elsewhere 1..10. Lights Out 3x3 has nine cells to press."""
+PUBLISHED_DEPTH = {"lights-out-3x3": 8}
+"""The paper's Table 1 is for scrambles of one depth; elsewhere 10."""
+ABLATION, WEIGHTED, BALL = "tiles-3x3", "cube-2x2", "cube-3x3"
+ALWAYS = ("scramble", "exhaustive", "exceptions")
+"""Calibrations of every network of the paper's recipe; the first seed has them all."""
+OTHERS = ("max", "conformal", "grouped", "trajectory")
+BATCHES = (1, 128, 65_536)
+PARTS = ("table1", "ablation", "weighted", "calibrators", "ball", "latency", "report")
+"""What `--only` takes; `report` computes nothing."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much of everything."""
+
+    name: str
+    seeds: tuple[int, ...]
+    """Of trainings."""
+    steps: int
+    per_depth: int
+    """Scrambles of each depth in the test set."""
+    published: int
+    """Scrambles of the published depth."""
+    uniform: int
+    """Uniformly random states."""
+    calibration_states: int
+    budget: int
+    """Expansions that a search may make."""
+    slice: int
+    """Searches in one item."""
+    ball_radius: int
+    """Of the 3x3 cube."""
+    ball_steps: int
+    instance_seed: int = 2_024
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+PROFILES = {
+    "quick": Profile(
+        "quick",
+        seeds=(0,),
+        steps=2_000,
+        per_depth=30,
+        published=300,
+        uniform=100,
+        calibration_states=2_000,
+        budget=1_000,
+        slice=1_000,
+        ball_radius=4,
+        ball_steps=600,
+    ),
+    "paper": Profile(
+        "paper",
+        seeds=(0, 1, 2, 3, 4),
+        steps=20_000,
+        per_depth=1_000,
+        published=1_000,
+        uniform=1_000,
+        calibration_states=10_000,
+        budget=1_000,
+        slice=1_000,
+        ball_radius=6,
+        ball_steps=20_000,
+    ),
+}
+
+
+def items(profile: Profile, parts: tuple[str, ...] = PARTS) -> dict[str, list[Item]]:
+    """The items of each part, in the order of the records; those of several parts are the same items."""
+    builders = {
+        "table1": _table1,
+        "ablation": _ablation,
+        "weighted": _weighted,
+        "calibrators": _calibrators,
+        "ball": _ball,
+        "latency": _latency,
+    }
+    return {part: builders[part](profile) for part in parts if part in builders}
+
+
+def populations(profile: Profile, puzzle: str) -> dict[str, dict[str, Any]]:
+    """The instance sets of a puzzle by name."""
+    seed = profile.instance_seed
+    depths = DEPTHS.get(puzzle, tuple(range(1, 11)))
+    published = PUBLISHED_DEPTH.get(puzzle, 10)
+    return {
+        "published": {"name": "published", "depths": [published], "per_depth": profile.published, "seed": seed},
+        "all depths": {"name": "all depths", "depths": list(depths), "per_depth": profile.per_depth, "seed": seed + 1},
+        "uniform": {"name": "uniform", "uniform": profile.uniform, "seed": seed + 2},
+    }
+
+
+def fixed_heuristics(puzzle: str) -> list[str]:
+    """Those that are not trained here."""
+    return ["base", *(name for name, (suffix, _) in LEARNED.items() if _is_shipped(puzzle, suffix)), "table"]
+
+
+def _is_shipped(puzzle: str, suffix: str) -> bool:
+    return (SHIPPED / f"{puzzle}{suffix}").exists()
+
+
+def training(profile: Profile, puzzle: str, recipe: str, seed: int) -> Item:
+    """A network."""
+    steps = profile.ball_steps if puzzle == BALL else profile.steps
+    return Item("train", {"puzzle": puzzle, "recipe": recipe, "steps": steps, "seed": seed})
+
+
+def space(profile: Profile, trained: Item) -> Item:
+    """A network on every state, as it is and calibrated."""
+    puzzle, recipe, seed = (trained.spec[key] for key in ("puzzle", "recipe", "seed"))
+    methods: tuple[str, ...] = ALWAYS if recipe == "paper" else ()
+    spec: dict[str, Any] = {"puzzle": puzzle, "recipe": recipe, "seed": seed, "calibration_states": profile.calibration_states}
+    spec["depths"] = list(DEPTHS.get(puzzle, range(1, 11)))
+    if puzzle == BALL:
+        spec |= {"radius": profile.ball_radius, "depths": list(range(1, profile.ball_radius + 1))}
+        methods = ("scramble", "exhaustive")
+    elif recipe == "paper" and seed == profile.seeds[0]:
+        methods = (*ALWAYS, *OTHERS)
+    return Item("space", {**spec, "methods": list(methods)}, {"training": trained})
+
+
+def searches(
+    profile: Profile,
+    puzzle: str,
+    population: dict[str, Any],
+    heuristic: str,
+    source: Item | None = None,
+    ties: str = "shallow",
+    weight: float = 1.0,
+) -> list[Item]:
+    """The slices of an instance set; source: the training or the space that the heuristic comes from."""
+    count = population["uniform"] if "uniform" in population else len(population["depths"]) * population["per_depth"]
+    spec: dict[str, Any] = {
+        "puzzle": puzzle,
+        "heuristic": heuristic,
+        "seed": None if source is None else source.spec["seed"],
+        "population": population,
+        "weight": weight,
+        "ties": ties,
+        "budget": profile.budget,
+    }
+    if puzzle == BALL:
+        spec["radius"] = profile.ball_radius
+    if source is not None and source.kind == "space":
+        spec["variant"] = heuristic
+    needs = {} if source is None else {"training" if source.kind == "train" else "space": source}
+    slices = [(start, min(start + profile.slice, count)) for start in range(0, count, profile.slice)]
+    return [Item("search", {**spec, "start": start, "stop": stop}, needs) for start, stop in slices]
+
+
+def _table1(profile: Profile) -> list[Item]:
+    found: list[Item] = []
+    for puzzle in PUZZLES:
+        guides: list[tuple[str, Item | None]] = [(name, None) for name in fixed_heuristics(puzzle)]
+        found += [Item("space", {"puzzle": puzzle, "heuristic": name}) for name in fixed_heuristics(puzzle)]
+        for seed in profile.seeds:
+            plain, biased = (training(profile, puzzle, recipe, seed) for recipe in ("mse", "paper"))
+            over = space(profile, biased)
+            found += [plain, biased, space(profile, plain), over]
+            guides += [("mse", plain), ("raw", biased), *((method, over) for method in ALWAYS)]
+        for population in populations(profile, puzzle).values():
+            ties = "shallow" if population["name"] == "published" else "deep"
+            for name, source in guides:
+                found += searches(profile, puzzle, population, name, source, ties)
+    return found
+
+
+def _ablation(profile: Profile) -> list[Item]:
+    """The paper's targets alone; the other rows are those of Table 1."""
+    found: list[Item] = []
+    population = populations(profile, ABLATION)["published"]
+    for seed in profile.seeds:
+        trained = training(profile, ABLATION, "operator", seed)
+        found += [trained, space(profile, trained), *searches(profile, ABLATION, population, "operator", trained)]
+    return found
+
+
+def _weighted(profile: Profile) -> list[Item]:
+    """Weighted A* with the network that overestimates."""
+    population = populations(profile, WEIGHTED)["published"]
+    found: list[Item] = []
+    for seed in profile.seeds:
+        trained = training(profile, WEIGHTED, "mse", seed)
+        found += searches(profile, WEIGHTED, population, "mse", trained, weight=1.5)
+    return found
+
+
+def _calibrators(profile: Profile) -> list[Item]:
+    """All methods on one network, on uniformly random states."""
+    found: list[Item] = []
+    for puzzle in PUZZLES:
+        over = space(profile, training(profile, puzzle, "paper", profile.seeds[0]))
+        population = populations(profile, puzzle)["uniform"]
+        for method in OTHERS:
+            found += searches(profile, puzzle, population, method, over, ties="deep")
+    return found
+
+
+def _ball(profile: Profile) -> list[Item]:
+    """The 3x3 cube near the goal, where a ball gives the true costs."""
+    radius = profile.ball_radius
+    population = {
+        "name": "all depths",
+        "depths": list(range(1, radius + 1)),
+        "per_depth": profile.per_depth,
+        "seed": profile.instance_seed,
+    }
+    found: list[Item] = []
+    for seed in profile.seeds:
+        trained = training(profile, BALL, "paper", seed)
+        over = space(profile, trained)
+        found += [trained, over, *searches(profile, BALL, population, "raw", trained, ties="deep")]
+        found += [*searches(profile, BALL, population, "exhaustive", over, ties="deep")]
+    return [*found, *searches(profile, BALL, population, "zero", ties="deep")]
+
+
+def _latency(profile: Profile) -> list[Item]:
+    seed = profile.seeds[0]
+    return [
+        Item("timing", {"puzzle": puzzle, "batches": list(BATCHES)}, {"training": training(profile, puzzle, "paper", seed)})
+        for puzzle in PUZZLES
+    ]

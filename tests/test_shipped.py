@@ -1,0 +1,107 @@
+"""The bundles that come with the package: certified, small, and used by default."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import commands
+import undershoot as us
+from undershoot.bundles import SHIPPED, read_bundle
+from undershoot.certification import check_every_state
+from undershoot.guarantees import OptimalityKind, Standing
+from undershoot.heuristics.calibrated import CalibratedHeuristic
+
+PUZZLES = ("lights-out-3x3", "lights-out-5x5", "tiles-3x3", "cube-2x2")
+NAMES = sorted(path.name for path in SHIPPED.iterdir())
+MOST_BYTES = 4_000_000
+LEAST = {
+    "lights-out-3x3": 4.5,
+    "lights-out-5x5": 9.9,
+    "tiles-3x3": 21.9,
+    "tiles-3x3-label-free": 18.5,
+    "cube-2x2": 8.0,
+    "cube-2x2-label-free": 5.8,
+}
+
+
+def test_every_puzzle_has_its_bundles() -> None:
+    for puzzle in PUZZLES:
+        assert {puzzle, f"{puzzle}-paper"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_certified_on_every_state_in_whole_numbers_and_small(name: str) -> None:
+    bundle = read_bundle(name)
+    assert sum(path.stat().st_size for path in (SHIPPED / name).iterdir()) <= MOST_BYTES
+    assert isinstance(bundle.heuristic, CalibratedHeuristic)
+    assert bundle.raw.is_exact
+    assert bundle.certificate is not None
+    assert bundle.heuristic.guarantee.standing is Standing.PROVEN
+    assert bundle.certificate["radius"] is None
+    assert bundle.certificate["checked"] == bundle.certificate["states"] == bundle.puzzle.space.size
+    assert bundle.certificate["mean_h"] >= LEAST.get(name, 0)
+    assert bundle.command.startswith("undershoot train ")
+    assert bundle.command in (SHIPPED / name / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(("tiles", "lights-out-3x3"))])
+def test_the_certificate_is_true(name: str) -> None:
+    bundle = read_bundle(name)
+    findings = check_every_state(bundle.heuristic, us.oracle(bundle.puzzle), 2)
+    assert findings.violations == 0
+    assert bundle.certificate is not None
+    assert findings.figures == {key: bundle.certificate[key] for key in findings.figures}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("cube")])
+def test_it_does_not_overestimate_on_states_near_and_far(name: str) -> None:
+    heuristic = us.load(name)
+    near = us.oracle(us.puzzle("cube-2x2"), radius=5)
+    values = heuristic(near.states_of_rows(0, near.states))
+    assert (values <= np.repeat(np.arange(6), near.histogram)).all()
+    assert heuristic(heuristic.puzzle.sample(20_000, 5)).max() <= 11
+
+
+def test_small_bundles_take_a_quarter_of_the_packed_table() -> None:
+    for puzzle, table in (("tiles-3x3", 181_440 * 5 / 8), ("cube-2x2", 3_674_160 / 2)):
+        assert sum(path.stat().st_size for path in (SHIPPED / f"{puzzle}-small").iterdir()) <= table / 4
+
+
+def test_solve_uses_what_comes_with_the_package() -> None:
+    done = json.loads(commands.undershoot("solve", "cube-2x2", "R U F2 R'", "--json").stdout)
+    assert done["heuristic"].startswith("cube-2x2, ")
+    assert (done["results"][0]["cost"], done["results"][0]["optimality"]) == (4, "optimal, proven")
+    assert json.loads(commands.undershoot("solve", "pancake-6", "--json").stdout)["heuristic"] == "base"
+    named = json.loads(commands.undershoot("bench", "tiles-3x3", "--random", "20", "--json").stdout)["heuristics"]
+    assert [row["name"].split(",")[0] for row in named] == ["tiles-3x3", "base", "zero"]
+
+
+def test_in_python_a_puzzle_and_a_name_are_enough() -> None:
+    puzzle = us.puzzle("cube-2x2")
+    result = us.solve(puzzle, puzzle.parse("R U F2 R' U2 F"), us.load("cube-2x2"))
+    assert result.optimality.kind is OptimalityKind.PROVEN
+    assert us.heuristic(puzzle, "learned")(puzzle.table.goals).tolist() == [0]
+    with pytest.raises(us.UndershootError, match="no heuristic `small` for pancake-6 comes with the package"):
+        us.heuristic(us.puzzle("pancake-6"), "small")
+    with pytest.raises(us.UndershootError, match='Did you mean "learned"'):
+        us.heuristic(puzzle, "learnt")
+
+
+def test_it_is_not_written_to_but_may_be_calibrated_elsewhere(tmp_path: Path) -> None:
+    before = {path.name: path.read_bytes() for path in (SHIPPED / "tiles-3x3").iterdir()}
+    for command in (("calibrate", "tiles-3x3"), ("certify", "tiles-3x3")):
+        assert "comes with the package" in commands.undershoot(*command, code=2).stderr
+    commands.undershoot("calibrate", "tiles-3x3", "--rounding", "integer", "--out", str(tmp_path / "mine"))
+    assert us.load(tmp_path / "mine").rounding == "integer"
+    assert before == {path.name: path.read_bytes() for path in (SHIPPED / "tiles-3x3").iterdir()}
+
+
+def test_a_bundle_of_ones_own_goes_before_one_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(SHIPPED / "tiles-3x3-paper", tmp_path / "tiles-3x3")
+    monkeypatch.chdir(tmp_path)
+    assert read_bundle("tiles-3x3").recipe["levels"] == 0
+    (tmp_path / "cube-2x2").mkdir()
+    assert read_bundle("cube-2x2").recipe["levels"] > 0
