@@ -37,14 +37,15 @@ IDEAS: dict[str, dict[str, list[str]]] = {
         "the full penalty from the start": ["penalty_ramp=[0, 0]"],
         "made whole afterwards": ["whole_numbers_from=1"],
         "constant learning rate": ["schedule=constant"],
-        "batches of 1,024, eight times the steps": ["batch=1024", "steps=EIGHTFOLD"],
+        "batches of 8,192, an eighth of the steps": ["batch=8192", "steps=EIGHTH"],
     },
     "label-free": {
         "all": [],
         "targets renewed to the end": ["last_renewal=1"],
         "penalty from the start, targets renewed": ["last_renewal=1", "penalty_ramp=[0, 0]"],
-        "one number, not levels": ["levels=0"],
-        "batches of 1,024, eight times the steps": ["batch=1024", "steps=EIGHTFOLD"],
+        "one number, not levels": ["levels=0", "snap_parity=false"],
+        "values of either parity": ["snap_parity=false"],
+        "batches of 8,192, an eighth of the steps": ["batch=8192", "steps=EIGHTH"],
         "half from the ball of radius 6": ["exact_share=0.5", "exact_radius=6"],
     },
 }
@@ -87,7 +88,7 @@ def main() -> None:
     rows = []
     for name, settings in IDEAS[given.recipe].items():
         if given.only is None or any(part in name for part in given.only):
-            changes = [setting.replace("EIGHTFOLD", str(8 * given.steps)) for setting in settings]
+            changes = [setting.replace("EIGHTH", str(given.steps // 8)) for setting in settings]
             rows.append(row(name, puzzle, given.recipe, [*common, *changes]))
             if not given.json:
                 shown = rows[-1]

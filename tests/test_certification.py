@@ -155,7 +155,9 @@ def test_a_float_network_needs_room_for_other_arithmetic() -> None:
     bare = CalibratedHeuristic(bundle.raw, dataclasses.replace(calibration, arithmetic_margin=1e-5))
     states = distances.states_of_rows(0, distances.states)
     assert (bare(states) <= distances.distance(states)).all()
-    assert check_every_state(bare, distances).violations > 0
+    found = check_every_state(bare, distances)
+    assert (found.violations, found.supremum) == (0, 0)
+    assert found.marginal > 0
     grouped = dataclasses.replace(calibration, group_margins=(calibration.margin + 1,) * 3)
     changed = dataclasses.replace(bundle, calibration=grouped, certificate=None)
     with pytest.raises(us.UndershootError, match="needs exact values"):
@@ -299,7 +301,7 @@ def test_a_bundle_is_calibrated_into_another_place(small: Path, tmp_path: Path) 
     (tmp_path / "mine" / "notes.txt").write_text("keep")
     refused = undershoot("calibrate", str(small), "--out", str(tmp_path / "mine"), code=2)
     assert "holds something else than a bundle: notes.txt" in " ".join(refused.split())
-    assert "inside the bundle" in undershoot("calibrate", str(small), "--out", str(small / "new"), code=2)
+    assert "in the bundle" in undershoot("calibrate", str(small), "--out", str(small / "new"), code=2)
 
 
 def test_a_network_that_is_converted_in_its_place_is_kept_in_floats(small: Path) -> None:
@@ -370,3 +372,55 @@ def test_a_puzzle_that_cannot_draw_uniform_states_is_calibrated_all_the_same(
     assert document["label"] == "lower bound of the cost"
     refused = undershoot("calibrate", str(bundle), "--method", "max", "--labels", "lower", code=2)
     assert "cannot draw uniformly random states" in " ".join(refused.split())
+
+
+def test_a_state_that_only_other_arithmetic_would_raise_is_not_called_an_overestimate(tmp_path: Path) -> None:
+    bundle = certified("topspin-8-4", whole=False)
+    assert bundle.calibration is not None
+    bare = dataclasses.replace(bundle, calibration=dataclasses.replace(bundle.calibration, arithmetic_margin=1e-5))
+    dataclasses.replace(bare, certificate=None).save(tmp_path / "b")
+    text = undershoot("certify", str(tmp_path / "b"), code=1)
+    assert " 0 above their true cost" in text
+    assert "would be above their true cost if sums came out 0.0005 higher" in text.replace("\n", " ")
+    assert not (tmp_path / "b" / "certificate.json").exists()
+
+
+def test_out_does_not_replace_another_network(tmp_path: Path) -> None:
+    for name in ("lights-out-3x3", "tiles-2x3"):
+        puzzle = us.puzzle(name)
+        Bundle(puzzle, some_network(puzzle, (8,))).save(tmp_path / name)
+    lights, tiles = str(tmp_path / "lights-out-3x3"), str(tmp_path / "tiles-2x3")
+    before = (tmp_path / "tiles-2x3" / "model.safetensors").read_bytes()
+    assert "where another network is" in undershoot("calibrate", lights, "--out", tiles, code=2)
+    assert "in the bundle" in undershoot("calibrate", lights, "--whole-numbers", "--out", lights, code=2)
+    assert (tmp_path / "tiles-2x3" / "model.safetensors").read_bytes() == before
+    for _ in range(2):  # the same network may be calibrated there again
+        undershoot("calibrate", lights, "--whole-numbers", "--out", str(tmp_path / "new"))
+
+
+def test_a_foreign_certificate_counts_for_nothing(tmp_path: Path) -> None:
+    certified("lights-out-3x3").save(tmp_path / "lights")
+    certified("tiles-2x3").save(tmp_path / "tiles")
+    shutil.copy(tmp_path / "tiles" / "certificate.json", tmp_path / "lights" / "certificate.json")
+    text = undershoot("certify", str(tmp_path / "lights"), "--ball", "3", code=2)
+    assert "has a certificate for all states" not in text
+    assert "never overestimates, by its calibration" in text.replace("\n", " ")
+
+
+def test_the_certificate_binds_the_encoding(tmp_path: Path) -> None:
+    bundle = certified("lights-out-3x3")
+    assert bundle.certificate is not None
+    dataclasses.replace(bundle, certificate={**bundle.certificate, "canonical": True}).save(tmp_path / "b")
+    with pytest.raises(us.UndershootError, match="another encoding of states"):
+        load(tmp_path / "b")
+
+
+@pytest.mark.parametrize("depths", ["0", "0..3"])
+def test_scrambles_of_depth_0_are_refused(tmp_path: Path, depths: str) -> None:
+    puzzle = us.puzzle("lights-out-3x3")
+    Bundle(puzzle, some_network(puzzle, (8,))).save(tmp_path / "b")
+    assert "begin with 1" in undershoot("calibrate", str(tmp_path / "b"), "--method", "scramble", "--depths", depths, code=2)
+    assert "labels were asked for" in undershoot(
+        "calibrate", str(tmp_path / "b"), "--method", "max", "--n", "10000000000000", code=2
+    )
+    undershoot("calibrate", str(tmp_path / "b"), "--method", "scramble")  # its nine presses are enough

@@ -110,7 +110,8 @@ class Bundle:
             tensors[f"layers.{number}.weight"], tensors[f"layers.{number}.bias"] = np.asarray(weight), np.asarray(bias)
             if isinstance(self.network, WholeNetwork):
                 tensors[f"layers.{number}.scale"] = self.network.scales[number]
-        return tensor_bytes(tensors)
+        # What is written is memory, whatever the strides say.
+        return tensor_bytes({name: np.ascontiguousarray(array) for name, array in tensors.items()})
 
     def _calibration_files(self) -> dict[str, bytes]:
         calibration = self.calibration
@@ -119,13 +120,14 @@ class Bundle:
         files = {}
         fields = {f.name: getattr(calibration, f.name) for f in dataclasses.fields(calibration)}
         keys, costs = fields.pop("exceptions"), fields.pop("exception_costs")
-        # JSON knows no infinity: null stands for "answer h0", and for "every state passes".
+        # JSON knows no infinity; "inf" answers h0, and every state passes "-inf".
+        fields["margin"] = _to_json(calibration.margin)
         for name in ("group_margins", "level_margins"):
-            fields[name] = [margin if math.isfinite(margin) else None for margin in fields[name]]
+            fields[name] = [_to_json(margin) for margin in fields[name]]
         fields["guarantee"] = dataclasses.asdict(calibration.guarantee)
         fields |= {"weights": self.weights_digest, "sentence": str(calibration.guarantee)}
         if len(keys):
-            files[EXCEPTIONS] = tensor_bytes({"keys": keys, "costs": costs})
+            files[EXCEPTIONS] = tensor_bytes({"keys": np.ascontiguousarray(keys), "costs": np.ascontiguousarray(costs)})
             fields["exceptions"] = hashlib.sha256(files[EXCEPTIONS]).hexdigest()
         files[CALIBRATION] = _signed(fields)
         return files
@@ -172,14 +174,6 @@ def read_bundle(path: str | Path, with_calibration: bool = True, with_certificat
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise UndershootError(f"{folder} does not hold what a bundle holds: {error!r}") from error
     return bundle
-
-
-def read_certificate(folder: Path) -> dict[str, Any] | None:
-    """The certificate in a folder, whatever it is for; None if there is none that is whole."""
-    try:
-        return _read_signed(folder / CERTIFICATE)
-    except UndershootError:
-        return None
 
 
 def _read_bundle(folder: Path, name: str) -> Bundle:
@@ -306,12 +300,17 @@ def _read_calibration(folder: Path, bundle: Bundle) -> Calibration | None:
     return Calibration(
         **{
             **fields,
-            "group_margins": tuple(math.inf if margin is None else margin for margin in fields["group_margins"]),
-            "level_margins": tuple(-math.inf if margin is None else margin for margin in fields["level_margins"]),
+            "margin": float(fields["margin"]),
+            "group_margins": tuple(float(margin) for margin in fields["group_margins"]),
+            "level_margins": tuple(float(margin) for margin in fields["level_margins"]),
             "rounding": Rounding(fields["rounding"]),
             "guarantee": Guarantee(**{**claim, "standing": Standing(claim["standing"]), "subject": Subject(claim["subject"])}),
         }
     )
+
+
+def _to_json(margin: float) -> float | str:
+    return margin if math.isfinite(margin) else str(margin)
 
 
 def _read_certificate(folder: Path, bundle: Bundle) -> dict[str, Any] | None:
@@ -323,6 +322,8 @@ def _read_certificate(folder: Path, bundle: Bundle) -> dict[str, Any] | None:
         raise UndershootError(f"{path} is the certificate of another puzzle ({certificate.get('puzzle')})")
     if certificate["weights"] != bundle.weights_digest:
         raise UndershootError(f"{path} was issued for other weights than those in {MODEL}; certify again")
+    if [certificate["encoding"], certificate["canonical"]] != [bundle.encoding, bundle.canonical]:
+        raise UndershootError(f"{path} was issued for another encoding of states than {CONFIG} names; certify again")
     if certificate["calibration"] != bundle.calibration_digest:
         raise UndershootError(f"{path} was issued for another calibration than {CALIBRATION}; certify again")
     whole = certificate["format"] == CERTIFIED and certificate["checked"] == certificate["states"]

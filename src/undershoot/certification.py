@@ -1,5 +1,6 @@
 """Checking a heuristic on every state and every move, and the certificate that says so."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ class Findings:
     checked: int
     violations: int
     """States with h above the true cost."""
+    marginal: int
+    """States on which a float network would be, where its sums come out higher by half the margin for arithmetic."""
     supremum: float
     """The largest h - h* over states that are not goals."""
     mean_h: float
@@ -50,8 +53,8 @@ class Findings:
     @property
     def figures(self) -> dict[str, Any]:
         """What stands in a certificate and in --json."""
-        names = ("states", "checked", "violations", "supremum", "mean_h", "mean_true", "edges", "inconsistent_edges", "radius")
-        return {name: getattr(self, name) for name in names}
+        kept = [field.name for field in dataclasses.fields(self) if not field.name.startswith("example")]
+        return {name: getattr(self, name) for name in kept}
 
 
 def check_every_state(
@@ -80,7 +83,8 @@ def check_every_state(
 
     for done in _in_chunks(distances.states, threads, evaluate):
         _report(progress, done, "every state")
-    above = np.flatnonzero(np.maximum(values, highest) > true_cost)
+    above = np.flatnonzero(values > true_cost)
+    shown_rows = above if len(above) else np.flatnonzero(highest > true_cost)
     edges = np.zeros((-(-distances.states // CHUNK), 2), dtype=np.int64)
     table, plan = distances.table, forward_plan(distances.table)
     distances.look_up(distances.states_of_rows(0, 1))  # builds the index once, before threads share it
@@ -97,13 +101,14 @@ def check_every_state(
     for done in _in_chunks(distances.states, threads, compare):
         _report(progress, distances.states + done, "every move")
     goals = int(distances.histogram[0])
-    first = above[:SHOWN]
+    first = shown_rows[:SHOWN]
     shown = [distances.states_of_rows(int(row), int(row) + 1) for row in first]
     excess = values[goals:] - true_cost[goals:]
     return Findings(
         states=distances.states,
         checked=distances.states,
         violations=len(above),
+        marginal=int((highest > true_cost).sum()) - len(above),
         supremum=float(excess.max()) if len(excess) else 0.0,
         mean_h=float(values.mean(dtype=np.float64)),
         mean_true=distances.mean,
@@ -111,7 +116,7 @@ def check_every_state(
         inconsistent_edges=int(edges[:, 1].sum()),
         radius=distances.radius,
         examples=np.concatenate([distances.states_of_rows(0, 0), *shown]),
-        example_values=highest[first],
+        example_values=values[first] if len(above) else highest[first],
         example_costs=true_cost[first].astype(np.int64),
     )
 
@@ -129,7 +134,8 @@ def check_sample(heuristic: Heuristic, states: States, true_cost: I64, space: in
         space,
         len(states),
         len(above),
-        float(excess.max(initial=-np.inf)),
+        0,
+        float(excess.max()) if (true_cost > 0).any() else 0.0,
         float(values.mean(dtype=np.float64)),
         float(true_cost.mean()),
         0,
@@ -171,7 +177,7 @@ def check_ball(bundle: Bundle, radius: int, before: dict[str, Any] | None = None
 def certificate(bundle: Bundle, findings: Findings) -> dict[str, Any]:
     """For a calibrated bundle without violations."""
     calibration = bundle.calibration
-    if calibration is None or findings.violations or findings.checked < findings.states:
+    if calibration is None or findings.violations or findings.marginal or findings.checked < findings.states:
         raise UndershootError(f"{bundle.name} cannot be certified: it is not calibrated, not fully checked, or overestimates")
     if findings.radius is not None:
         check_ball(bundle, findings.radius)
@@ -184,6 +190,8 @@ def certificate(bundle: Bundle, findings: Findings) -> dict[str, Any]:
         "fingerprint": bundle.puzzle.table.fingerprint,
         "weights": bundle.weights_digest,
         "calibration": bundle.calibration_digest,
+        "encoding": bundle.encoding,
+        "canonical": bundle.canonical,
         "arithmetic": bundle.arithmetic,
         "arithmetic_margin": calibration.arithmetic_margin,
         **findings.figures,

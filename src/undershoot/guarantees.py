@@ -11,12 +11,12 @@ from undershoot.arrays import F32, States
 from undershoot.errors import UndershootError
 
 
-def _at_most(bound: float) -> str:
+def at_most(bound: float) -> str:
     """With four digits that count, never less than the bound."""
     return f"{_rounded_up(_meant(bound)):g}"
 
 
-def _at_least(bound: float) -> str:
+def at_least(bound: float) -> str:
     """With four digits that count, or as many nines as it takes, never more than the bound."""
     return f"{(1 - _rounded_up(1 - _meant(bound))).normalize():f}" if 0 < bound < 1 else f"{bound:g}"
 
@@ -119,12 +119,12 @@ class Guarantee:
             return "nothing is known about overestimates"
         if self.standing is Standing.PROVEN:
             return "never overestimates" if self.within is None else f"never overestimates within {self.within} of the goal"
-        how = "on average over draws of" if self.confidence is None else f"with confidence {_at_least(self.confidence)} from"
+        how = "on average over draws of" if self.confidence is None else f"with confidence {at_least(self.confidence)} from"
         if self.subject is Subject.SOLUTIONS:
-            share = f"lets A* find an optimum on at least {_at_least(1 - self.violation_rate)} of {self.population}"
+            share = f"lets A* find an optimum on at least {at_least(1 - self.violation_rate)} of {self.population}"
             return f"{share}, {how} {self.labels:,} instances"
         where = f"{self.population}" + (f" in each of {self.groups} groups" if self.groups else "")
-        return f"overestimates on at most {_at_most(self.violation_rate)} of {where}, {how} {self.labels:,} labels"
+        return f"overestimates on at most {at_most(self.violation_rate)} of {where}, {how} {self.labels:,} labels"
 
     def joined(self, other: "Guarantee") -> "Guarantee":
         """What is known of the larger of two heuristics."""
@@ -177,9 +177,9 @@ class Optimality:
         if self.kind is OptimalityKind.PROVEN:
             return "optimal, proven"
         if self.kind is OptimalityKind.CALIBRATED:
-            return f"optimal with probability at least {_at_least(self.probability or 0)} over instances drawn alike"
+            return f"optimal with probability at least {at_least(self.probability or 0)} over instances drawn alike"
         if self.kind is OptimalityKind.BOUNDED:
-            return f"at most {_at_most(self.factor or 1)} times the optimal cost, proven"
+            return f"at most {at_most(self.factor or 1)} times the optimal cost, proven"
         return "nothing is proven about its distance from the optimum"
 
 

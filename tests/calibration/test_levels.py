@@ -1,17 +1,20 @@
 """Calibration of networks with levels."""
 
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import undershoot as us
+from undershoot.bundles import Bundle
 from undershoot.calibration.catalogue import METHODS, Wanted, calibrate
 from undershoot.calibration.levels import level_margins
 from undershoot.guarantees import Rounding
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.neural import Network, NeuralHeuristic
-from undershoot.heuristics.whole_numbers import from_training
+from undershoot.heuristics.whole_numbers import WholeNetwork, from_training
 from undershoot.kernels.encodings import dense
 from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
@@ -97,3 +100,20 @@ def test_a_margin_of_levels_within_a_ball_proves_within_it() -> None:
     values = CalibratedHeuristic(network, calibration)(inside.states_of_rows(0, inside.states))
     assert (values <= np.repeat(np.arange(9), inside.histogram)).all()
     assert calibration.guarantee.within == 8
+
+
+@pytest.mark.parametrize("method", ["grouped", "max", "conformal"])
+def test_costs_beyond_the_last_level_do_no_harm(tmp_path: Path, method: str) -> None:
+    full, distances = with_levels("lights-out-3x3", "pieces")
+    assert isinstance(full.network, WholeNetwork)
+    few = WholeNetwork(
+        (full.network.weights[0], full.network.weights[1][:, :2]),
+        (full.network.biases[0], full.network.biases[1][:2]),
+        (full.network.scales[0], full.network.scales[1][:2]),
+    )
+    bundle = Bundle(full.puzzle, few, encoding="pieces")
+    bundle = replace(bundle, calibration=calibrate(bundle.raw, method, Wanted(alpha=0.2, n=3000)))
+    bundle.save(tmp_path / "b")
+    assert "Infinity" not in (tmp_path / "b" / "calibration.json").read_text()
+    states = distances.states_of_rows(0, distances.states)
+    assert us.load(tmp_path / "b")(states).tobytes() == bundle.heuristic(states).tobytes()

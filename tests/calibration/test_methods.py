@@ -23,7 +23,7 @@ from undershoot.calibration.trajectory import path_scores, trajectory
 from undershoot.guarantees import Guarantee, LabelKind, OptimalityKind, Rounding, Standing, Subject
 from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
 from undershoot.heuristics.neural import Network, NeuralHeuristic
-from undershoot.kernels.scrambles import ScrambleRule
+from undershoot.kernels.scrambles import ScrambleRule, derived_seed
 from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.puzzle import Puzzle
@@ -297,3 +297,11 @@ def test_unknown_methods_and_impossible_roundings_are_refused() -> None:
         calibrate(network, "exaustive", Wanted())
     with pytest.raises(us.UndershootError, match="no parity to round to"):
         CalibratedHeuristic(network, calibrate(network, "max", Wanted(rounding=Rounding.PARITY)))
+
+
+def test_no_scramble_of_a_calibration_is_one_of_training() -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    sample = draw(puzzle, Population.SCRAMBLES, LabelSource.SCRAMBLE, 2000, 0, (30,))
+    for block in range(10):
+        walked = us.scramble(puzzle.table, np.full(2000, 30), derived_seed(0, block)).states
+        assert (walked == sample.states).all(axis=1).mean() < 0.01

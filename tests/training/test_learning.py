@@ -87,9 +87,10 @@ def test_targets_are_those_of_the_paper(name: str, kind: str, device: str) -> No
     states = mixed_states(puzzle)
     expected = naive_targets(puzzle, plan, float64_network(puzzle, learner.target), states)
     if isinstance(learner, CpuLearner):
-        got = learner.bootstrapped(states)
+        got = learner.bootstrapped(states, np.zeros(len(states), dtype=np.int32))
     else:
-        got = learner.bootstrapped(torch.from_numpy(states).to("cuda")).cpu().numpy()
+        there = torch.from_numpy(states).to("cuda")
+        got = learner.bootstrapped(there, torch.zeros(len(states), device="cuda")).cpu().numpy()
     np.testing.assert_allclose(got, expected, atol=2e-5)
 
 
@@ -233,8 +234,11 @@ def test_blocks_end_with_target_copies_and_evaluations_and_fit_into_memory() -> 
 def test_scrambles_by_torch_are_those_of_the_cpu(name: str, rule: ScrambleRule, device: str) -> None:
     table = us.puzzle(name).table
     depth = 7 if not table.presses_commute else min(7, int(table.forward.legal.sum()))
-    made = TensorScrambles(table, depth, rule, device)(100, torch.tensor(depth, device=device), torch.tensor(9, device=device))
-    np.testing.assert_array_equal(made.cpu().numpy(), scrambles_up_to(table, 100, depth, 9, rule).states)
+    make = TensorScrambles(table, depth, rule, device)
+    made, cost = make(100, torch.tensor(depth, device=device), torch.tensor(9, device=device))
+    expected = scrambles_up_to(table, 100, depth, 9, rule)
+    np.testing.assert_array_equal(made.cpu().numpy(), expected.states)
+    np.testing.assert_array_equal(cost.cpu().numpy(), expected.cost_walked)
 
 
 def test_scramble_depths_are_uniform() -> None:

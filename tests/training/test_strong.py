@@ -16,7 +16,8 @@ from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.heuristics.survey import survey
 from undershoot.heuristics.whole_numbers import UNIT, WholeNetwork, from_training
 from undershoot.kernels.encodings import read
-from undershoot.kernels.scrambles import derived_seed
+from undershoot.kernels.plan import forward_plan
+from undershoot.kernels.scrambles import derived_seed, scrambles_up_to
 from undershoot.kernels.tensors import signed
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.training import learner as learners
@@ -27,6 +28,7 @@ from undershoot.training.networks import Arithmetic, Parameters, forward
 from undershoot.training.recipe import Curriculum, Recipe, Schedule
 from undershoot.training.recipes import recipe
 from undershoot.training.runs import Run
+from undershoot.training.targets import bellman_targets
 
 NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -102,7 +104,7 @@ def test_states_of_the_oracle_come_with_their_true_costs(radius: int) -> None:
     true = us.oracle(puzzle).distance(states)
     assert (targets.numpy()[known] == true[known]).all()
     assert (true[known].max() <= 6) == (radius == 6)
-    assert (learner.bootstrapped(states[~known]) == targets.numpy()[~known]).all()
+    assert (learner.bootstrapped(states[~known], true[~known]) == targets.numpy()[~known]).all()
 
 
 @NEEDS_CUDA
@@ -132,6 +134,27 @@ def test_without_labels_no_oracle_is_asked(monkeypatch: pytest.MonkeyPatch) -> N
     assert isinstance(train(puzzle, plan).network, WholeNetwork)
     with pytest.raises(AssertionError, match="the oracle was asked"):
         train(puzzle, replace(plan, exact_share=0.5))
+
+
+@pytest.mark.parametrize("name", ["tiles-2x3", "lights-out-3x3", "cube-2x2-qtm"])
+def test_values_of_the_wrong_parity_are_lowered(name: str) -> None:
+    puzzle = us.puzzle(name)
+    plan = Recipe(name, levels=30, snap_parity=True, target_discount=0.0, floor_by_base=False)
+    walked = scrambles_up_to(puzzle.table, 500, 8, 1)
+    children, legal = us.successors(puzzle.table, walked.states)
+    values = np.random.default_rng(0).integers(0, 9, legal.shape).astype(np.float32)
+    costs = forward_plan(puzzle.table).cost[puzzle.table.contexts_of(walked.states)]
+    no = torch.zeros(legal.shape, dtype=torch.bool)
+    given = (torch.from_numpy(values), torch.from_numpy(legal), torch.from_numpy(costs), no, no[:, 0], torch.zeros(500))
+    found = bellman_targets(plan, *given, torch.from_numpy(walked.cost_walked % 2)).numpy()
+    assert (found % 2 == puzzle.cost_parity(walked.states)).all()
+    for b in range(500):
+        through = []
+        for a in np.flatnonzero(legal[b]):
+            right = int(puzzle.cost_parity(children[b, a][None])[0])
+            value = int(values[b, a])
+            through.append(costs[b, a] + (value if value % 2 == right else max(value - 1, right)))
+        assert found[b] == min(through)
 
 
 def test_true_costs_make_a_perfect_heuristic() -> None:

@@ -30,7 +30,7 @@ def grouped(evidence: Evidence, alpha: float, confidence: float) -> tuple[tuple[
         except UndershootError:
             if not 0 < alpha < 1 or not 0 < confidence < 1:
                 raise
-    fitted = sum(math.isfinite(margin) for margin in margins)
+    fitted = sum(margin < math.inf for margin in margins)
     if not fitted:
         needed = math.ceil(math.log(1 - each) / math.log(1 - alpha))
         raise UndershootError(

@@ -18,6 +18,9 @@ from undershoot.search.astar import solve_batch
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import labels as labels_of_searches
 
+OWN = 0x63616C6962
+"""Sets all draws here apart from those of training with the same seed."""
+MOST_LABELS = 100_000_000
 SEARCH_BUDGET = 2_000
 """Expansions of the searches that give lower bounds, and of those whose states are drawn."""
 
@@ -53,6 +56,11 @@ class Sample:
     labels: Labels
 
 
+def own_seed(seed: int, number: int) -> int:
+    """A seed of its own for each number, other than all of training."""
+    return derived_seed(seed, OWN, number)
+
+
 def draw(
     puzzle: Puzzle,
     population: Population,
@@ -63,12 +71,14 @@ def draw(
     guide: Heuristic | None = None,
 ) -> Sample:
     """`count` states, before goals are left out. guide: of the searches for EXPANDED; the base heuristic if none is given."""
-    if count < 1:
-        raise UndershootError(f"{count} labels were asked for; at least 1 is needed")
+    if not 1 <= count <= MOST_LABELS:
+        raise UndershootError(f"{count:,} labels were asked for; allowed are 1 to {MOST_LABELS:,}")
+    if population is Population.SCRAMBLES and (not depths or min(depths) < 1):
+        raise UndershootError(f"scrambles of depth {min(depths, default=0)} are goals, which have no labels; begin with 1")
     walked = None
     if population is Population.SCRAMBLES:
-        drawn = np.random.default_rng(derived_seed(seed, 3)).choice(np.array(depths), size=count)
-        walked = scramble(puzzle.table, drawn, derived_seed(seed, 1))
+        drawn = np.random.default_rng(own_seed(seed, 3)).choice(np.array(depths), size=count)
+        walked = scramble(puzzle.table, drawn, own_seed(seed, 1))
         states, name = walked.states, f"scrambles {_depths(depths)}, no undo"
     elif population is Population.EXPANDED:
         states, name = _expanded(puzzle, guide or base(puzzle), count, seed)
@@ -126,7 +136,7 @@ def whole_space(puzzle: Puzzle, purpose: str) -> DistanceTable:
     except SpaceTooLarge as error:
         raise NotAvailable(
             f"{purpose} needs the true cost of every state, and {puzzle.name} has too many. Possible here: `max`, `conformal` "
-            f"and `grouped` with --labels lower, or `exhaustive` with --ball R."
+            f"and `grouped` with --labels lower, or within a ball: `exhaustive` with --ball R, and certify --ball R."
         ) from error
 
 
@@ -142,6 +152,6 @@ def _distances_for(puzzle: Puzzle, states: States, population: Population, depth
 def _expanded(puzzle: Puzzle, guide: Heuristic, count: int, seed: int) -> tuple[States, str]:
     starts = uniform(puzzle, count, seed)
     options = SearchOptions(max_expanded=SEARCH_BUDGET)
-    batch = solve_batch(puzzle, starts, guide, options, draw_expanded=derived_seed(seed, 2))
+    batch = solve_batch(puzzle, starts, guide, options, draw_expanded=own_seed(seed, 2))
     name = f"states expanded by A* with {guide.name} from uniform states, within {SEARCH_BUDGET:,} expansions, one a search"
     return batch.expanded_states, name

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import math
 import os
 from itertools import product
 from pathlib import Path
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from undershoot.heuristics.neural import NeuralHeuristic
 
 BundlePath = Annotated[str, typer.Argument(metavar="BUNDLE", help="A bundle, or the folder of a run.")]
-INSTANCES = 1000
+INSTANCES, MOST_EXPANDED = 1000, 20_000
+"""Searches of a comparison, and the expansions that each may make."""
 
 
 def calibrate(
@@ -34,7 +36,9 @@ def calibrate(
     population: Annotated[
         str, typer.Option(metavar="uniform|scrambles|expanded", help="What states are drawn from.")
     ] = "uniform",
-    depths: Annotated[str, typer.Option(help="Of scrambles: 10, 1..10 or 2,4.")] = "1..10",
+    depths: Annotated[
+        str | None, typer.Option(help="Of scrambles: 10, 1..10 or 2,4; 1..10 if not given, as far as the puzzle has them.")
+    ] = None,
     alpha: Annotated[float, typer.Option(help="The wanted rate of violations.")] = 0.05,
     confidence: Annotated[float, typer.Option(help="In that rate; 0 (conformal, trajectory): on average over draws.")] = 0.95,
     n: Annotated[int, typer.Option("--n", help="Labels to fit to.")] = 10_000,
@@ -58,6 +62,7 @@ def calibrate(
     from undershoot.experiments.instances import parse_depths
     from undershoot.guarantees import Rounding
     from undershoot.heuristics.calibrated import CalibratedHeuristic
+    from undershoot.kernels.scrambles import deepest
 
     given = [name for name in context.params if _was_given(context, name)]
     _check_options(given, method, population, compare)
@@ -67,7 +72,9 @@ def calibrate(
         n,
         _one_of(Population, population, "--population"),
         None if labels is None else _one_of(LabelSource, labels, "--labels"),
-        tuple(parse_depths(depths)),
+        tuple(range(1, 1 + deepest(read_bundle(bundle, with_calibration=False).puzzle.table, 10)))
+        if depths is None
+        else tuple(parse_depths(depths)),
         _one_of(Rounding, rounding, "--rounding"),
         listed,
         ball,
@@ -78,6 +85,8 @@ def calibrate(
     found = trained = read_bundle(bundle, with_calibration=False)
     if whole_numbers:
         found = _in_whole_numbers(trained, seed)
+    if out is not None:
+        _check_out(out, found)
     kept = _place_of_floats(folder, trained) if whole_numbers and out is None and not compare else None
     if compare:
         _compare(found, wanted, as_json)
@@ -93,9 +102,9 @@ def calibrate(
     document = {
         "puzzle": found.puzzle.name,
         "method": method,
-        "t": None if calibration.has_several_margins else calibration.margin,
-        "group_margins": [m if m < float("inf") else None for m in calibration.group_margins] or None,
-        "level_margins": [m if m > float("-inf") else None for m in calibration.level_margins] or None,
+        "t": None if calibration.has_several_margins else _or_none(calibration.margin),
+        "group_margins": [_or_none(m) for m in calibration.group_margins] or None,
+        "level_margins": [_or_none(m) for m in calibration.level_margins] or None,
         "guarantee": str(calibration.guarantee),
         "alpha": calibration.guarantee.violation_rate,
         "confidence": calibration.guarantee.confidence,
@@ -116,19 +125,24 @@ def calibrate(
     source = f"from {calibration.labels:,} labels ({calibration.population})"
     console.print(plain(f"{found.puzzle.name}, {method}: t = {t}, {source}"))
     if len(calibration.exceptions):
-        console.print(f"{len(calibration.exceptions):,} states are listed and looked up")
+        console.print(f"listed and looked up: {len(calibration.exceptions):,} of all states")
     console.print(plain(calibration.guarantee.sentence))
     console.print(
         f"mean h {figures['mean_before']:.3f} before, {figures['mean_after']:.3f} after; above the {figures['label']} on "
         f"{figures['violation_rate']:.3%} of {figures['tested']:,} fresh states ({figures['tested_on']})"
     )
     if was_certified:
-        console.print("The certificate that the bundle had was for its old calibration, and is gone: certify again.")
+        console.print("The certificate that was there was for the old calibration, and is gone: certify again.")
     console.print(plain(f"heuristic: {folder}"), soft_wrap=True)
     if kept is not None:
         console.print(plain(f"the network in floats, as it was trained, is kept: {kept}"), soft_wrap=True)
     if drawing is not None:
         console.print(plain(f"landscape: {drawing}"), soft_wrap=True)
+
+
+def _or_none(margin: float) -> float | None:
+    """JSON knows no infinity."""
+    return margin if math.isfinite(margin) else None
 
 
 def _was_given(context: typer.Context, name: str) -> bool:
@@ -168,11 +182,19 @@ def _place(folder: Path, out: Path | None) -> Path:
     """Where the calibrated bundle is to be written."""
     from undershoot.bundles import check_replaceable
 
-    if out is not None and folder.resolve() in out.resolve().parents:
-        raise UndershootError(f"--out is {out}, inside the bundle {folder}; choose a place outside it")
+    if out is not None and folder.resolve() in (out.resolve(), *out.resolve().parents):
+        raise UndershootError(f"--out is {out}, in the bundle {folder} itself; choose another place, or leave --out out")
     place = out or folder
     check_replaceable(place)
     return place.resolve() if place.name in ("", "..") else place
+
+
+def _check_out(out: Path, bundle: "Bundle") -> None:
+    """Refuse to replace another network: only a new calibration of the same one may take its place."""
+    from undershoot.bundles import CONFIG, read_bundle
+
+    if (out / CONFIG).exists() and read_bundle(out, with_calibration=False).weights_digest != bundle.weights_digest:
+        raise UndershootError(f"--out is {out}, where another network is; choose another place, or remove that one")
 
 
 def _place_of_floats(folder: Path, bundle: "Bundle") -> Path:
@@ -192,15 +214,16 @@ def _in_whole_numbers(bundle: "Bundle", seed: int) -> "Bundle":
     """With the network converted; states of both kinds set the range of its activations."""
     import numpy as np
 
+    from undershoot.calibration.populations import own_seed
     from undershoot.errors import NotAvailable
     from undershoot.heuristics.neural import Network
     from undershoot.heuristics.whole_numbers import to_whole_numbers
-    from undershoot.kernels.scrambles import deepest, derived_seed, scrambles_up_to
+    from undershoot.kernels.scrambles import deepest, scrambles_up_to
 
     if not isinstance(bundle.network, Network):
         raise UndershootError(f"the network in {bundle.name} is one of whole numbers already; leave --whole-numbers out")
     table = bundle.puzzle.table
-    seed = derived_seed(seed, 4)  # none of the states that a margin is fitted to
+    seed = own_seed(seed, 4)  # none of the states that a margin is fitted to
     states = scrambles_up_to(table, 10_000, deepest(table, 30), seed).states
     with contextlib.suppress(NotAvailable):  # then scrambles alone
         states = np.concatenate([states, bundle.puzzle.sample(10_000, seed)])
@@ -233,15 +256,14 @@ def _figures(bundle: "Bundle", calibrated: "CalibratedHeuristic", wanted: "Wante
 
 def _fresh(bundle: "Bundle", population: "Population", wanted: "Wanted") -> "tuple[Sample, str]":
     """States and what their labels are called: true costs of the population if they can be had, scrambles if it cannot."""
-    from undershoot.calibration.populations import LabelSource, Population, draw
+    from undershoot.calibration.populations import LabelSource, Population, draw, own_seed
     from undershoot.errors import NotAvailable, SpaceTooLarge
-    from undershoot.kernels.scrambles import derived_seed
 
     kinds = ((LabelSource.EXACT, 10_000, "true cost"), (LabelSource.LOWER, 1_000, "lower bound of the cost"))
     reason: UndershootError | None = None
     for drawn_from, (source, count, label) in product((population, Population.SCRAMBLES), kinds):
         try:
-            return draw(bundle.puzzle, drawn_from, source, count, derived_seed(wanted.seed, 7), wanted.depths), label
+            return draw(bundle.puzzle, drawn_from, source, count, own_seed(wanted.seed, 7), wanted.depths), label
         except (NotAvailable, SpaceTooLarge) as error:
             reason = error
     raise UndershootError(f"there are no fresh states to test on: {reason}")
@@ -273,31 +295,30 @@ def _draw(bundle: "Bundle", calibrated: "CalibratedHeuristic", folder: Path) -> 
 
 def _claim(guarantee: "Guarantee") -> str:
     """A guarantee in a few words."""
-    from undershoot.guarantees import Standing, Subject
+    from undershoot.guarantees import Standing, Subject, at_least, at_most
 
     if guarantee.standing is not Standing.SAMPLED:
         return "proven" if guarantee.standing is Standing.PROVEN else "nothing"
     what = "solutions" if guarantee.subject is Subject.SOLUTIONS else "states a group" if guarantee.groups else "states"
-    sure = "on average" if guarantee.confidence is None else f"{guarantee.confidence:.4g} sure"
-    return f"at most {guarantee.violation_rate:.2%} of {what}, {sure}"
+    sure = "on average" if guarantee.confidence is None else f"{at_least(guarantee.confidence)} sure"
+    return f"at most {at_most(100 * guarantee.violation_rate)} % of {what}, {sure}"
 
 
 def _compare(bundle: "Bundle", wanted: "Wanted", as_json: bool) -> None:
     """All methods on one network, each with its true violation rate and the work of A*."""
     from undershoot.calibration.catalogue import METHODS, READS
     from undershoot.calibration.catalogue import calibrate as fit
-    from undershoot.calibration.populations import uniform, whole_space
+    from undershoot.calibration.populations import own_seed, uniform, whole_space
     from undershoot.heuristics.calibrated import CalibratedHeuristic
     from undershoot.heuristics.survey import survey
-    from undershoot.kernels.scrambles import derived_seed
     from undershoot.search.astar import solve_batch
     from undershoot.search.options import SearchOptions
 
     distances = whole_space(bundle.puzzle, "--compare")
-    starts = uniform(bundle.puzzle, INSTANCES, derived_seed(wanted.seed, 8))
+    starts = uniform(bundle.puzzle, INSTANCES, own_seed(wanted.seed, 8))
     true_cost = distances.distance(starts)
     rows: list[dict[str, Any]] = []
-    options = SearchOptions(max_expanded=20_000)
+    options = SearchOptions(max_expanded=MOST_EXPANDED)
     with progress(f"calibrating {bundle.puzzle.name}", len(METHODS) + 1) as report:
         for number, method in enumerate(("none", *METHODS)):
             report(number, method)
@@ -317,12 +338,14 @@ def _compare(bundle: "Bundle", wanted: "Wanted", as_json: bool) -> None:
             results = solve_batch(bundle.puzzle, starts, calibrated, options, threads=wanted.threads).results
             solved = [(r.cost, int(c)) for r, c in zip(results, true_cost, strict=True) if r.cost is not None]
             row |= {
-                "t": None if calibration is None or calibration.has_several_margins else calibration.margin,
+                "t": None if calibration is None or calibration.has_several_margins else _or_none(calibration.margin),
                 "listed": 0 if calibration is None else len(calibration.exceptions),
                 "guarantee": str(calibrated.guarantee),
                 "claim": _claim(calibrated.guarantee),
                 "mean_h": whole.mean_h,
-                "violation_rate": 1 - whole.admissible_share,
+                "violations": whole.overestimates,
+                "violation_rate": whole.overestimates / whole.states,
+                "unsolved": len(results) - len(solved),
                 "solve_rate": len(solved) / len(results),
                 "mean_expanded": sum(r.expanded for r in results) / len(results),
                 "suboptimal": sum(cost > true for cost, true in solved),
@@ -332,20 +355,22 @@ def _compare(bundle: "Bundle", wanted: "Wanted", as_json: bool) -> None:
         return
     from rich.table import Table
 
-    title = f"{bundle.puzzle.name}: {distances.states:,} states, mean true cost {distances.mean:.3f}; {INSTANCES:,} searches"
+    space = f"{distances.states:,} states, mean true cost {distances.mean:.3f}"
+    title = f"{bundle.puzzle.name}: {space}; {INSTANCES:,} searches of at most {MOST_EXPANDED:,} expansions"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 1))
-    for name in ("method", "t", "mean h", "violations", "expanded", "suboptimal", "known"):
+    for name in ("method", "t", "mean h", "violations", "expanded", "unsolved", "suboptimal", "known"):
         table.add_column(name, justify="left" if name in ("method", "known") else "right")
     for row in rows:
         if "error" in row:
-            table.add_row(row["method"], "", "", "", "", "", plain(row["error"]))
+            table.add_row(row["method"], *[""] * 6, plain(row["error"]))
             continue
         table.add_row(
             row["method"],
             "" if row["t"] is None else f"{row['t']:+.3f}",
             f"{row['mean_h']:.3f}",
-            f"{row['violation_rate']:.4%}",
+            f"{row['violations']:,}",
             f"{row['mean_expanded']:,.0f}",
+            f"{row['unsolved']:,}",
             f"{row['suboptimal']:,}",
             plain(row["claim"] + (f", {row['listed']:,} states listed" if row["listed"] else "")),
         )

@@ -32,6 +32,7 @@ from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.astar import solve_batch
 from undershoot.search.options import SearchOptions, Ties
 
+SECONDS = "seconds.txt"
 TIMED = ("seconds", "host")
 """Columns that differ from run to run."""
 CHUNK = 1 << 16
@@ -41,8 +42,10 @@ Inputs = dict[str, Files]
 
 
 def do(kind: str, spec: dict[str, Any], inputs: Inputs) -> Files:
-    """Do an item; inputs: the files of those it needs."""
-    return KINDS[kind](spec, inputs)
+    """Do an item; inputs: the files of those it needs. How long it took is one more file."""
+    began = time.perf_counter()
+    files = KINDS[kind](spec, inputs)
+    return {**files, SECONDS: f"{time.perf_counter() - began:.3f}".encode()}
 
 
 def do_training(spec: dict[str, Any], inputs: Inputs) -> Files:

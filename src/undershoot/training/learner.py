@@ -138,7 +138,7 @@ class CpuLearner:
     def prepare(self) -> None:
         """Compile."""
         states = self.puzzle.table.goals[[0, 0]]
-        self.bootstrapped(states)
+        self.bootstrapped(states, np.zeros(2, dtype=np.int32))
         tokens = read(self.encoding, states)
         torch.autograd.backward(forward(self.encoding, self.parameters.parts, tokens, Arithmetic.FLOAT).sum())
 
@@ -168,8 +168,8 @@ class CpuLearner:
         """uint8[steps * batch, n] and float32[steps * batch]: states and targets."""
         recipe, seed, known = self.recipe, derived_seed(self.recipe.seed, block), exact_rows(self.recipe)
         made = steps * (recipe.batch - known)
-        walked = scrambles_up_to(self.puzzle.table, made, depth, seed, recipe.scrambles).states
-        targets = self.bootstrapped(walked) if made else np.zeros(0, dtype=np.float32)
+        walked, _, cost = scrambles_up_to(self.puzzle.table, made, depth, seed, recipe.scrambles)
+        targets = self.bootstrapped(walked, cost) if made else np.zeros(0, dtype=np.float32)
         if self.known is None:
             return walked, torch.from_numpy(targets)
         rows = random_rows(steps * known, self.known.states, seed)
@@ -177,8 +177,8 @@ class CpuLearner:
         states = _side_by_side(steps, self.known.states_of(rows), walked)
         return states, torch.from_numpy(_side_by_side(steps, costs, targets))
 
-    def bootstrapped(self, states: States) -> F32:
-        """float32[B]: targets by the target network."""
+    def bootstrapped(self, states: States, walked: AnyArray) -> F32:
+        """float32[B]: targets by the target network; walked: what a scramble to each state cost."""
         table = self.puzzle.table
         first, which = distinct(states)
         once = states[first]
@@ -200,6 +200,7 @@ class CpuLearner:
             torch.from_numpy(goals),
             torch.from_numpy(is_goal(table, once)),
             torch.from_numpy(base(self.puzzle)(once)),
+            torch.from_numpy(walked[first] % 2) if self.recipe.snap_parity else None,
         ).numpy()
         return result[which]
 
@@ -301,8 +302,8 @@ class CudaLearner:
         """uint8[steps * batch, n] and float32[steps * batch]: states and targets."""
         known = exact_rows(self.recipe)
         made = steps * (self.recipe.batch - known)
-        walked = self.scrambles(made, self.depth, self.seed)
-        targets = self.bootstrapped(walked) if made else torch.zeros(0, device="cuda")
+        walked, cost = self.scrambles(made, self.depth, self.seed)
+        targets = self.bootstrapped(walked, cost) if made else torch.zeros(0, device="cuda")
         if self.known is None:
             return walked, targets
         rows = random_rows_on_device(steps * known, len(self.known), self.seed)
@@ -311,8 +312,8 @@ class CudaLearner:
         states = torch.cat([self.known[rows].view(steps, known, cells), walked.view(steps, rest, cells)], dim=1)
         return states.flatten(0, 1), torch.cat([costs.view(steps, known), targets.view(steps, rest)], dim=1).flatten()
 
-    def bootstrapped(self, states: Tensor) -> Tensor:
-        """float32[B]: targets by the target network."""
+    def bootstrapped(self, states: Tensor, walked: Tensor) -> Tensor:
+        """float32[B]: targets by the target network; walked: what a scramble to each state cost."""
         children, legal = self.moves.successors(states)
         rows = children.flatten(0, 1)
         parts = [part.detach() for part in self.target.parts]
@@ -331,6 +332,7 @@ class CudaLearner:
             self.moves.is_goal(rows).view(legal.shape),
             self.moves.is_goal(states),
             self.base(states),
+            walked % 2 if self.recipe.snap_parity else None,
         )
 
 

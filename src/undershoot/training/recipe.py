@@ -105,6 +105,8 @@ class Recipe:
     """Subtracted from every target."""
     floor_by_base: bool = True
     """Whether targets are at least h0."""
+    snap_parity: bool = False
+    """Whether bootstrapped values of the wrong parity are lowered by 1, where all solutions of a state have one parity."""
     batch: int = 128
     steps: int = 20_000
     learning_rate: float = 1e-3

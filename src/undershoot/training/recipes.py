@@ -62,6 +62,7 @@ def recipe(puzzle: Puzzle, name: str = "paper") -> Recipe:
             "encoding": "pairs" if puzzle.pressed is None else "presses",
             "canonical": bool(puzzle.table.symmetries),
             "levels": max(2, levels),
+            "snap_parity": name == "label-free" and puzzle.has_cost_parity,
             # All depths from the start; A* tells how it goes now and then.
             "curriculum": Curriculum(first_depth=depth, max_depth=depth, interval=2000),
         }
