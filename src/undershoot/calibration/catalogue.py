@@ -77,8 +77,8 @@ def check_method(method: str) -> None:
         raise UndershootError(f'no method "{method}".{hint} There are {", ".join(METHODS)}.')
 
 
-def calibrate(network: NeuralHeuristic, method: str, wanted: Wanted) -> Calibration:
-    """Fit a margin by this method."""
+def calibrate(network: NeuralHeuristic, method: str, wanted: Wanted, scores: AnyArray | None = None) -> Calibration:
+    """Fit a margin by this method. scores: those of `scores_of_space`, if they are known already."""
     check_method(method)
     if wanted.ball is not None and method != "exhaustive":
         raise UndershootError(f"a ball is for `exhaustive`; `{method}` was asked for")
@@ -100,11 +100,11 @@ def calibrate(network: NeuralHeuristic, method: str, wanted: Wanted) -> Calibrat
             population=sample.population,
         )
     if method in ("exhaustive", "exceptions"):
-        return replace(_over_the_space(network, method, wanted), arithmetic_margin=eta, rounding=wanted.rounding)
+        return replace(_over_the_space(network, method, wanted, scores), arithmetic_margin=eta, rounding=wanted.rounding)
     margin = 0.0
     margins: tuple[float, ...] = ()
     if method == "trajectory":
-        evidence = instances(network, wanted)
+        evidence = instances(network, wanted, scores)
         margin, guarantee = trajectory(evidence, wanted.alpha, wanted.confidence)
     elif method == "conformal":
         evidence = states(network, wanted)
@@ -140,13 +140,13 @@ def states(network: NeuralHeuristic, wanted: Wanted) -> Evidence:
     return Evidence(sample.population, score(raw, sample.labels), sample.labels.kind, raw)
 
 
-def instances(network: NeuralHeuristic, wanted: Wanted) -> Evidence:
+def instances(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None = None) -> Evidence:
     """Scores of instances drawn from the wanted population: of the optimal path that is best for the network."""
     if wanted.labels not in (None, LabelSource.EXACT):
         bounds = "upper" if wanted.labels is LabelSource.SCRAMBLE else "lower"
         raise UndershootError(f"`trajectory` needs the exact costs of whole paths, not {bounds} bounds; use --labels exact")
     distances = whole_space(network.puzzle, "`trajectory`")
-    best = path_scores(distances, scores_of_space(network, distances, wanted.threads))
+    best = path_scores(distances, scores_of_space(network, distances, wanted.threads) if scores is None else scores)
     sample = draw(network.puzzle, wanted.population, LabelSource.EXACT, wanted.n, wanted.seed, wanted.depths)
     rows, _ = distances.look_up(sample.states)
     return Evidence(sample.population, best[rows], LabelKind.EXACT, evaluate(network.raw, sample.states, wanted.threads))
@@ -163,20 +163,22 @@ def scores_of_space(network: NeuralHeuristic, distances: DistanceTable, threads:
     return result
 
 
-def _over_the_space(network: NeuralHeuristic, method: str, wanted: Wanted) -> Calibration:
+def _over_the_space(network: NeuralHeuristic, method: str, wanted: Wanted, scores: AnyArray | None) -> Calibration:
     ball = wanted.ball
     distances = whole_space(network.puzzle, f"`{method}`") if ball is None else oracle(network.puzzle, radius=ball)
     goals = int(distances.histogram[0])
     margins: tuple[float, ...]
     margin, margins, guarantee = 0.0, (), PROVEN if ball is None else Guarantee(Standing.PROVEN, within=ball)
     rows = np.zeros(0, dtype=np.int64)
-    if network.has_levels:
+    if scores is None and not network.has_levels:
+        scores = scores_of_space(network, distances, wanted.threads)
+    if scores is None:
         share = wanted.listed if method == "exceptions" else 0.0
         margins, rows = level_margins(network, distances, share, wanted.threads)
     elif method == "exhaustive":
-        margin = exhaustive(scores_of_space(network, distances, wanted.threads)[goals:])
+        margin = exhaustive(scores[goals:])
     else:
-        margin, listed = exceptions(scores_of_space(network, distances, wanted.threads)[goals:], wanted.listed)
+        margin, listed = exceptions(scores[goals:], wanted.listed)
         rows = goals + np.flatnonzero(listed)
     return Calibration(
         method,

@@ -12,6 +12,7 @@ from undershoot.cli.calibrate import calibrate
 from undershoot.cli.certify import certify, check
 from undershoot.cli.oracle import oracle
 from undershoot.cli.puzzles import puzzles
+from undershoot.cli.reproduce import reproduce
 from undershoot.cli.search import bench, solve
 from undershoot.cli.train import train
 from undershoot.errors import UndershootError
@@ -22,7 +23,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (puzzles, oracle, train, calibrate, certify, check, solve, bench):
+for command in (puzzles, oracle, train, calibrate, certify, check, solve, bench, reproduce):
     app.command()(command)
 
 

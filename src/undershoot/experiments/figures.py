@@ -65,3 +65,111 @@ def landscape(title: str, curves: dict[str, list[tuple[int, float, float]]], pat
     axis.set_title(title, loc="left")
     axis.legend(frameon=False)
     _save(figure, path)
+
+
+COLOURS = {
+    "h0": "#8a8a8a",
+    "MSE network": "#d9792b",
+    "paper, raw": "#2f6db5",
+    "paper, its offset": "#7fb2e5",
+    "paper, exhaustive": "#9a3a8b",
+    "paper, exceptions": "#c98bc0",
+    "learned, certified": "#1b7f5c",
+    "perfect table": "#111111",
+}
+"""Distinct also for the colour-blind, and in their lightness."""
+MARKS = dict(zip(COLOURS, "osd^v<*x", strict=True))
+Curve = list[tuple[float, float, float]]
+"""(x, mean, spread)."""
+
+
+def landscapes(panels: dict[str, dict[str, Curve]], path: Path) -> None:
+    """h by true cost, a panel for each puzzle: mean and standard deviation."""
+    figure, axes = _grid(len(panels))
+    for axis, (title, curves) in zip(axes, panels.items(), strict=False):
+        highest = max(x for points in curves.values() for x, _, _ in points)
+        axis.plot([0, highest], [0, highest], "--", color="#111111", linewidth=1, label="true cost")
+        for name, points in curves.items():
+            x, mean, spread = (list(values) for values in zip(*points, strict=True))
+            style = {"color": COLOURS.get(name, GREY), "label": name}
+            axis.plot(x, mean, MARKS.get(name, "o") + "-", markersize=3.5, linewidth=1.2, **style)
+            low, high = ([m + sign * s for m, s in zip(mean, spread, strict=True)] for sign in (-1, 1))
+            axis.fill_between(x, low, high, color=style["color"], alpha=0.12, linewidth=0)
+        axis.set_title(title, loc="left", fontsize=10)
+        axis.set_xlabel("true cost (moves)")
+        axis.set_ylabel("h (moves)")
+    _shared_legend(figure, axes)
+    _save(figure, path)
+
+
+def expansions(panels: dict[str, dict[str, tuple[float, float]]], path: Path) -> None:
+    """Expansions by heuristic, a panel for each puzzle: mean and standard deviation over seeds, on a logarithmic scale."""
+    figure, axes = _grid(len(panels))
+    for axis, (title, bars) in zip(axes, panels.items(), strict=False):
+        names = list(bars)
+        means, spreads = [bars[name][0] for name in names], [bars[name][1] for name in names]
+        axis.barh(names, means, xerr=spreads, color=[COLOURS.get(name, GREY) for name in names], error_kw={"linewidth": 1})
+        for number, mean in enumerate(means):
+            axis.text(mean * 1.05, number, f"{mean:,.1f}", va="center", fontsize=8)
+        axis.set_xscale("log")
+        axis.set_xlim(right=max(means) * 4)
+        axis.invert_yaxis()
+        axis.set_title(title, loc="left", fontsize=10)
+        axis.set_xlabel("expanded, mean over all instances (unsolved ones count with the budget)")
+        axis.tick_params(axis="y", labelsize=8)
+    _save(figure, path)
+
+
+def by_depth(title: str, curves: dict[str, Curve], path: Path) -> None:
+    """Expansions by scramble depth: mean and standard error, on a logarithmic scale."""
+    figure, (axis,) = _figure(1)
+    for name, points in curves.items():
+        x, mean, error = (list(values) for values in zip(*points, strict=True))
+        colour = COLOURS.get(name, GREY)
+        axis.errorbar(x, mean, error, fmt=MARKS.get(name, "o") + "-", color=colour, markersize=4, linewidth=1.2, label=name)
+    axis.set_yscale("log")
+    axis.set_xlabel("scramble depth (moves)")
+    axis.set_ylabel("expanded, mean and standard error")
+    axis.set_title(title, loc="left")
+    axis.legend(frameon=False, fontsize=8)
+    _save(figure, path)
+
+
+def against_guarantee(title: str, points: list[tuple[str, str, float]], path: Path) -> None:
+    """Expansions of each calibrator, grouped by what it says; points: (method, standing, mean expanded)."""
+    figure, (axis,) = _figure(1)
+    standings = ["none", "sampled", "proven"]
+    colours = {"none": "#d9792b", "sampled": "#2f6db5", "proven": "#1b7f5c"}
+    for standing in standings:
+        chosen = sorted((expanded, method) for method, found, expanded in points if found == standing)
+        for number, (expanded, method) in enumerate(chosen):
+            at = standings.index(standing) + 0.12 * (number - (len(chosen) - 1) / 2)
+            axis.plot([at], [expanded], "o", color=colours[standing], markersize=7)
+            axis.annotate(method, (at, expanded), textcoords="offset points", xytext=(7, 3), fontsize=8)
+    axis.set_xticks(range(3), ["nothing is known", "a rate, from a sample", "proven"])
+    axis.set_xlim(-0.6, 2.8)
+    axis.set_yscale("log")
+    axis.set_ylabel("expanded, mean over uniform states")
+    axis.set_title(title, loc="left")
+    _save(figure, path)
+
+
+def _grid(panels: int) -> tuple[Any, Any]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows = -(-panels // 2)
+    figure = Figure(figsize=(10, 3.6 * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, min(2, panels), squeeze=False).ravel()
+    for axis in axes:
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(alpha=0.25)
+    for axis in axes[panels:]:
+        axis.set_visible(False)
+    return figure, axes
+
+
+def _shared_legend(figure: Any, axes: Any) -> None:
+    shown = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)

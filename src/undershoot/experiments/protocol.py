@@ -13,7 +13,7 @@ PUBLISHED_DEPTH = {"lights-out-3x3": 8}
 """The paper's Table 1 is for scrambles of one depth; elsewhere 10."""
 ABLATION, WEIGHTED, BALL = "tiles-3x3", "cube-2x2", "cube-3x3"
 ALWAYS = ("scramble", "exhaustive", "exceptions")
-"""Calibrations of every network of the paper's recipe; the first seed has them all."""
+"""Calibrations of every network of the paper's recipe."""
 OTHERS = ("max", "conformal", "grouped", "trajectory")
 BATCHES = (1, 128, 65_536)
 PARTS = ("table1", "ablation", "weighted", "calibrators", "ball", "latency", "report")
@@ -42,6 +42,10 @@ class Profile:
     ball_radius: int
     """Of the 3x3 cube."""
     ball_steps: int
+    shipped: tuple[str, ...]
+    """Which of the bundles that come with the package are compared."""
+    calibrators: tuple[str, ...]
+    """Puzzles on which all methods of calibration are compared, with the first seed."""
     instance_seed: int = 2_024
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,14 +58,16 @@ PROFILES = {
         "quick",
         seeds=(0,),
         steps=2_000,
-        per_depth=30,
-        published=300,
-        uniform=100,
+        per_depth=20,
+        published=200,
+        uniform=50,
         calibration_states=2_000,
         budget=1_000,
         slice=1_000,
         ball_radius=4,
         ball_steps=600,
+        shipped=("learned",),
+        calibrators=("tiles-3x3",),
     ),
     "paper": Profile(
         "paper",
@@ -75,6 +81,8 @@ PROFILES = {
         slice=1_000,
         ball_radius=6,
         ball_steps=20_000,
+        shipped=("learned", "label-free", "small"),
+        calibrators=PUZZLES,
     ),
 }
 
@@ -104,13 +112,10 @@ def populations(profile: Profile, puzzle: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def fixed_heuristics(puzzle: str) -> list[str]:
+def fixed_heuristics(profile: Profile, puzzle: str) -> list[str]:
     """Those that are not trained here."""
-    return ["base", *(name for name, (suffix, _) in LEARNED.items() if _is_shipped(puzzle, suffix)), "table"]
-
-
-def _is_shipped(puzzle: str, suffix: str) -> bool:
-    return (SHIPPED / f"{puzzle}{suffix}").exists()
+    shipped = [name for name in profile.shipped if (SHIPPED / f"{puzzle}{LEARNED[name][0]}").exists()]
+    return ["base", *shipped, "table"]
 
 
 def training(profile: Profile, puzzle: str, recipe: str, seed: int) -> Item:
@@ -128,7 +133,7 @@ def space(profile: Profile, trained: Item) -> Item:
     if puzzle == BALL:
         spec |= {"radius": profile.ball_radius, "depths": list(range(1, profile.ball_radius + 1))}
         methods = ("scramble", "exhaustive")
-    elif recipe == "paper" and seed == profile.seeds[0]:
+    elif recipe == "paper" and seed == profile.seeds[0] and puzzle in profile.calibrators:
         methods = (*ALWAYS, *OTHERS)
     return Item("space", {**spec, "methods": list(methods)}, {"training": trained})
 
@@ -165,8 +170,9 @@ def searches(
 def _table1(profile: Profile) -> list[Item]:
     found: list[Item] = []
     for puzzle in PUZZLES:
-        guides: list[tuple[str, Item | None]] = [(name, None) for name in fixed_heuristics(puzzle)]
-        found += [Item("space", {"puzzle": puzzle, "heuristic": name}) for name in fixed_heuristics(puzzle)]
+        fixed = fixed_heuristics(profile, puzzle)
+        guides: list[tuple[str, Item | None]] = [(name, None) for name in fixed]
+        found += [Item("space", {"puzzle": puzzle, "heuristic": name}) for name in fixed]
         for seed in profile.seeds:
             plain, biased = (training(profile, puzzle, recipe, seed) for recipe in ("mse", "paper"))
             over = space(profile, biased)
@@ -202,7 +208,7 @@ def _weighted(profile: Profile) -> list[Item]:
 def _calibrators(profile: Profile) -> list[Item]:
     """All methods on one network, on uniformly random states."""
     found: list[Item] = []
-    for puzzle in PUZZLES:
+    for puzzle in profile.calibrators:
         over = space(profile, training(profile, puzzle, "paper", profile.seeds[0]))
         population = populations(profile, puzzle)["uniform"]
         for method in OTHERS:

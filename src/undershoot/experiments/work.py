@@ -21,6 +21,7 @@ from undershoot.experiments.items import Files
 from undershoot.experiments.store import RECORDS, table_bytes
 from undershoot.guarantees import Heuristic, Rounding
 from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
+from undershoot.heuristics.families import scores
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.kernels.cpu import successors
 from undershoot.kernels.plan import forward_plan
@@ -86,11 +87,11 @@ def do_space(spec: dict[str, Any], inputs: Inputs) -> Files:
     else:
         bundle = _bundle(inputs["training"], "bundle")
         variants["raw"] = bundle.raw, None
+        raw = _whole(bundle.raw.raw, distances)
         for method in spec["methods"]:
-            fitted = calibrate(bundle.raw, method, _wanted(puzzle, spec, method))
+            fitted = calibrate(bundle.raw, method, _wanted(puzzle, spec, method), scores(raw, cost))
             variants[method] = CalibratedHeuristic(bundle.raw, fitted), fitted
             files |= _bundle_files(replace(bundle, calibration=fitted), method)
-        raw = _whole(bundle.raw.raw, distances)
     rows = []
     for name, (heuristic, calibration) in variants.items():
         values = _whole(heuristic, distances) if raw is None else _values(heuristic, raw, distances)

@@ -1,0 +1,108 @@
+"""undershoot reproduce"""
+
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from undershoot.cli.terminal import AsJson, plain, print_json, progress, stdout
+from undershoot.errors import UndershootError
+
+if TYPE_CHECKING:
+    from undershoot.experiments.protocol import Profile
+    from undershoot.experiments.report import Report
+
+
+def reproduce(
+    profile: Annotated[str, typer.Option(metavar="quick|paper", help="A few minutes, or the full protocol.")] = "quick",
+    only: Annotated[list[str] | None, typer.Option(metavar="PART", help="Some parts; report draws what is there.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Trainings of each kind; the profile says otherwise.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="runs/reproduce-PROFILE if not given.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; one a core if not given.")] = None,
+    scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://HOST:PORT.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with what is there.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make the paper's tables and figures anew, as a report with a verdict on each of its claims."""
+    from undershoot.experiments.executors import cluster, processes
+    from undershoot.experiments.protocol import PARTS, items
+    from undershoot.experiments.report import make_report
+    from undershoot.experiments.runner import run, with_needs
+    from undershoot.experiments.store import Store
+    from undershoot.experiments.work import environment
+
+    plan = _profile(profile, seeds)
+    parts = tuple(only or PARTS)
+    for part in parts:
+        if part not in PARTS:
+            raise UndershootError(f'no part "{part}"; there are {", ".join(PARTS)}')
+    count = workers or os.cpu_count() or 1
+    if count < 1:
+        raise UndershootError(f"{count} workers were asked for; at least 1 is needed")
+    folder = out or Path("runs") / f"reproduce-{plan.name}"
+    if folder.exists() and any(folder.iterdir()) and not resume and parts != ("report",):
+        raise UndershootError(f"{folder} holds a reproduction already; go on with --resume, or choose another --out")
+    store = Store(folder, plan.to_dict())
+    chosen = [item for part in items(plan, parts).values() for item in part]
+    began = time.perf_counter()
+    done = 0
+    if chosen:
+        everything = with_needs(chosen)
+        with progress(f"reproducing, {plan.name}", len(everything)) as show:
+            executor = (lambda: processes(count)) if scheduler is None else (lambda: cluster(scheduler))
+            done = run(chosen, store, executor, count, lambda ended, _, name: show(ended, name))
+    seconds = time.perf_counter() - began
+    about = {
+        "command": shlex.join(["undershoot", *sys.argv[1:]]),
+        "profile": ", ".join(f"{key} {value}" for key, value in plan.to_dict().items()),
+        "computing": f"{seconds:.0f} s for {done} of {len(with_needs(chosen))} pieces of work, {count} at a time",
+        **environment(),
+    }
+    known = list(with_needs(item for part in items(plan).values() for item in part).values())
+    report = make_report(store, plan, known, about)
+    page = folder / "report" / "index.html"
+    if as_json:
+        tables = [{"key": t.key, "title": t.title, "columns": t.columns, "rows": t.rows} for t in report.tables]
+        claims = [vars(verdict) for verdict in report.verdicts]
+        print_json({"profile": plan.name, "seconds": seconds, "report": str(page), "tables": tables, "verdicts": claims})
+        return
+    _show(report, seconds, page)
+
+
+def _profile(name: str, seeds: int | None) -> "Profile":
+    from dataclasses import replace
+
+    from undershoot.experiments.protocol import PROFILES
+
+    if name not in PROFILES:
+        raise UndershootError(f'no profile "{name}"; there are {" and ".join(PROFILES)}')
+    found = PROFILES[name]
+    if seeds is None:
+        return found
+    if not 1 <= seeds <= 1000:
+        raise UndershootError(f"{seeds} seeds were asked for; allowed are 1 to 1,000")
+    return replace(found, seeds=tuple(range(seeds)))
+
+
+def _show(report: "Report", seconds: float, page: Path) -> None:
+    from rich.table import Table
+
+    console = stdout()
+    kept = ("heuristic", "admissible, all states", "solved", "expanded, all", "the paper's", "gap")
+    for found in report.tables:
+        if not found.key.startswith("table1") or not found.key.endswith("published"):
+            continue
+        table = Table(title=plain(found.title), title_justify="left", box=None, padding=(0, 1))
+        places = [found.columns.index(name) for name in kept]
+        for name in kept:
+            table.add_column(name, justify="left" if name == "heuristic" else "right")
+        for row in found.rows:
+            table.add_row(*(row[place] for place in places))
+        console.print(table, "")
+    for verdict in report.verdicts:
+        console.print(plain(f"{verdict.verdict}: {verdict.claim}. {verdict.reason}."))
+    console.print(plain(f"\n{seconds:.0f} s of computing; the report: {page}"), soft_wrap=True)

@@ -1,0 +1,205 @@
+"""Tables, figures and verdicts as a report for people, from records alone."""
+
+import base64
+import html
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from undershoot.experiments import figures, tables
+from undershoot.experiments.items import Item
+from undershoot.experiments.protocol import PUZZLES, Profile
+from undershoot.experiments.store import Store
+from undershoot.experiments.tables import NAMES, Columns, Table
+from undershoot.experiments.verdicts import Verdict, verdicts
+from undershoot.files import written_atomically
+from undershoot.guarantees import Standing
+
+DRAWN = ("base", "mse", "raw", "scramble", "exhaustive", "learned", "table")
+"""Heuristics in the figures."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture and what it shows."""
+
+    path: Path
+    caption: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that a reader sees."""
+
+    profile: Profile
+    about: dict[str, Any]
+    """The machine, versions, seeds, commands."""
+    tables: list[Table]
+    figures: list[Figure]
+    verdicts: list[Verdict]
+
+
+def make_report(store: Store, profile: Profile, items: list[Item], about: dict[str, Any]) -> Report:
+    """Build it from the records in the store, and write report.md, index.html and the figures."""
+    by_kind = {
+        kind: Columns.from_table(store.records([item for item in items if item.kind == kind]))
+        for kind in ("train", "space", "search", "timing")
+    }
+    searches, spaces = by_kind["search"], by_kind["space"]
+    found = [
+        *tables.table_one(searches, spaces),
+        *tables.ablation(searches, spaces),
+        *tables.weighted(searches),
+        *tables.whole_spaces(spaces),
+        *tables.calibrators(searches, spaces),
+        *tables.ball(searches, spaces),
+        *tables.latency(by_kind["timing"], by_kind["train"], searches),
+    ]
+    folder = store.folder / "report"
+    report = Report(profile, about, found, _draw(folder, searches, spaces), verdicts(searches, spaces))
+    for name, text in (("report.md", _markdown(report)), ("index.html", _page(report)), ("tables.json", _json(report))):
+        with written_atomically(folder / name) as file:
+            file.write(text.encode())
+    return report
+
+
+def _draw(folder: Path, searches: Columns, spaces: Columns) -> list[Figure]:
+    drawn = []
+    panels = {}
+    for puzzle in PUZZLES:
+        curves = {}
+        for name in ("base", "mse", "raw", "scramble", "learned"):
+            over = tables.space_of(spaces.where(puzzle=puzzle), name)
+            if len(over):
+                mean, spread = over.text("mean_by_cost")[0], over.text("spread_by_cost")[0]
+                curves[NAMES[name]] = [(float(c), m, s) for c, (m, s) in enumerate(zip(mean, spread, strict=True))]
+        if curves:
+            panels[puzzle] = curves
+    if panels:
+        figures.landscapes(panels, folder / "landscape.png")
+        caption = (
+            "h by true cost over every state: mean and standard deviation, first seed. Above the dashed line it overestimates."
+        )
+        drawn.append(Figure(folder / "landscape.png", caption))
+    bars: dict[str, dict[str, tuple[float, float]]] = {}
+    for puzzle in PUZZLES:
+        chosen = searches.where(puzzle=puzzle, population="published", weight=1.0)
+        for name in DRAWN:
+            means = [tables.expanded(part) for part in chosen.where(heuristic=name).split("seed")]
+            if means:
+                deviation = float(np.std(means, ddof=1)) if len(means) > 1 else 0.0
+                bars.setdefault(puzzle, {})[NAMES[name]] = (float(np.mean(means)), deviation)
+    if bars:
+        figures.expansions(bars, folder / "expansions.png")
+        drawn.append(Figure(folder / "expansions.png", "Expansions by heuristic at the published depth, ties shallow."))
+    cube = searches.where(puzzle="cube-2x2", population="all depths", weight=1.0)
+    curves_by_depth = {}
+    for name in DRAWN:
+        chosen = cube.where(heuristic=name)
+        points = []
+        for part in chosen.split("depth_walked"):
+            values = part.of("expanded")
+            error = float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else 0.0
+            points.append((float(part.of("depth_walked")[0]), float(values.mean()), error))
+        if points:
+            curves_by_depth[NAMES[name]] = sorted(points)
+    if curves_by_depth:
+        figures.by_depth("2x2 cube: expansions by scramble depth", curves_by_depth, folder / "by_depth.png")
+        drawn.append(Figure(folder / "by_depth.png", "Expansions by scramble depth on the 2x2 cube, ties deep, budget 1,000."))
+    return [*drawn, *_draw_guarantees(folder, searches, spaces)]
+
+
+def _draw_guarantees(folder: Path, searches: Columns, spaces: Columns) -> list[Figure]:
+    drawn = []
+    for puzzle in PUZZLES:
+        chosen = spaces.where(puzzle=puzzle, heuristic="paper")
+        points = []
+        for seed in list(dict.fromkeys(chosen.text("seed")))[:1]:
+            for part in chosen.where(seed=seed).split("variant"):
+                name, known = part.text("variant")[0], part.text("guarantee")[0]
+                found = searches.where(puzzle=puzzle, population="uniform", heuristic=name, seed=seed, weight=1.0)
+                if len(found):
+                    points.append((name, _standing(known), tables.expanded(found)))
+        if len(points) > 5:
+            path = folder / f"guarantees-{puzzle}.png"
+            figures.against_guarantee(f"{puzzle}: what is known, and what it costs", points, path)
+            drawn.append(Figure(path, f"{puzzle}: every calibrator on one network, by what it says about overestimates."))
+    return drawn
+
+
+def _standing(sentence: str) -> str:
+    """From the sentence that records hold."""
+    if sentence.startswith("never"):
+        return Standing.PROVEN.value
+    return Standing.NONE.value if "nothing" in sentence else Standing.SAMPLED.value
+
+
+def _json(report: Report) -> str:
+    found = [{"key": t.key, "title": t.title, "columns": t.columns, "rows": t.rows, "notes": t.notes} for t in report.tables]
+    claims = [vars(verdict) for verdict in report.verdicts]
+    return json.dumps({"profile": report.profile.name, "about": report.about, "tables": found, "verdicts": claims}, indent=2)
+
+
+def _markdown(report: Report) -> str:
+    lines = [f"# The paper's experiments, measured: profile {report.profile.name}", ""]
+    lines += [f"- {key}: {value}" for key, value in report.about.items()]
+    lines += ["", "## What the paper claims", "", "| claim | verdict | why |", "|---|---|---|"]
+    lines += [f"| {v.claim} | **{v.verdict}** | {v.reason} |" for v in report.verdicts]
+    for figure in report.figures:
+        lines += ["", f"![{figure.caption}]({figure.path.name})", "", figure.caption]
+    for table in report.tables:
+        lines += ["", f"## {table.title}", "", f"| {' | '.join(table.columns)} |"]
+        lines += ["|---" + "|---:" * (len(table.columns) - 1) + "|"]
+        lines += [f"| {' | '.join(row)} |" for row in table.rows]
+        lines += ["", *table.notes]
+    return "\n".join(lines) + "\n"
+
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; margin: 0 auto; max-width: 72rem; padding: 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; white-space: nowrap; }
+.claims td { white-space: normal; } th, td { padding: .3rem .6rem; text-align: right; border-bottom: 1px solid #ddd; }
+th:first-child, td:first-child, .claims td, .claims th { text-align: left; } th { border-bottom: 2px solid #888; }
+td:first-child { position: sticky; left: 0; background: #fff; } img { max-width: 100%; height: auto; }
+figcaption, .note, dl { color: #555; font-size: .85rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; }
+dd { margin: 0; overflow-wrap: anywhere; } .holds { color: #1b7f5c; } .fails { color: #a3360b; } figure { margin: 1.5rem 0; }
+"""
+
+
+def _page(report: Report) -> str:
+    """One file that needs no other."""
+    say = html.escape
+    kind = {"holds": "holds", "does not hold": "fails"}
+    claims = "".join(
+        f'<tr><td>{say(v.claim)}</td><td class="{kind.get(v.verdict, "")}"><b>{say(v.verdict)}</b></td>'
+        f"<td>{say(v.reason)}</td></tr>"
+        for v in report.verdicts
+    )
+    pictures = "".join(
+        f'<figure><img alt="{say(f.caption)}" src="data:image/png;base64,{base64.b64encode(f.path.read_bytes()).decode()}">'
+        f"<figcaption>{say(f.caption)}</figcaption></figure>"
+        for f in report.figures
+    )
+    parts = []
+    for table in report.tables:
+        head = "".join(f"<th>{say(column)}</th>" for column in table.columns)
+        body = "".join("<tr>" + "".join(f"<td>{say(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+        notes = "".join(f'<p class="note">{say(note)}</p>' for note in table.notes)
+        parts.append(
+            f'<h2 id="{table.key}">{say(table.title)}</h2><div class="wide"><table><thead><tr>{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table></div>{notes}"
+        )
+    about = "".join(f"<dt>{say(str(key))}</dt><dd>{say(str(value))}</dd>" for key, value in report.about.items())
+    title = f"The paper's experiments, measured: profile {report.profile.name}"
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{say(title)}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>'
+        f'<h1>{say(title)}</h1><h2>What the paper claims</h2><div class="wide"><table class="claims"><thead><tr><th>claim</th>'
+        f"<th>verdict</th><th>why</th></tr></thead><tbody>{claims}</tbody></table></div>{pictures}{''.join(parts)}"
+        f"<h2>How it was made</h2><dl>{about}</dl></body></html>\n"
+    )
