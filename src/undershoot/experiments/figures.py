@@ -103,19 +103,19 @@ def landscapes(panels: dict[str, dict[str, Curve]], path: Path) -> None:
 
 
 def expansions(panels: dict[str, dict[str, tuple[float, float]]], path: Path) -> None:
-    """Expansions by heuristic, a panel for each puzzle: mean and standard deviation over seeds, on a logarithmic scale."""
+    """Expansions by heuristic, a panel for each puzzle: mean and standard deviation over seeds."""
     figure, axes = _grid(len(panels))
     for axis, (title, bars) in zip(axes, panels.items(), strict=False):
         names = list(bars)
         means, spreads = [bars[name][0] for name in names], [bars[name][1] for name in names]
         axis.barh(names, means, xerr=spreads, color=[COLOURS.get(name, GREY) for name in names], error_kw={"linewidth": 1})
         for number, mean in enumerate(means):
-            axis.text(mean * 1.05, number, f"{mean:,.1f}", va="center", fontsize=8)
-        axis.set_xscale("log")
-        axis.set_xlim(right=max(means) * 4)
+            axis.text(mean + spreads[number] + 0.01 * max(means), number, f"{mean:,.1f}", va="center", fontsize=8)
+        axis.set_xlim(0, 1.2 * max(means))
         axis.invert_yaxis()
         axis.set_title(title, loc="left", fontsize=10)
-        axis.set_xlabel("expanded, mean over all instances (unsolved ones count with the budget)")
+        axis.set_xlabel("expanded, mean (unsolved: the budget)")
+        axis.grid(visible=False, axis="y")
         axis.tick_params(axis="y", labelsize=8)
     _save(figure, path)
 
@@ -143,12 +143,13 @@ def against_guarantee(title: str, points: list[tuple[str, str, float]], path: Pa
     for standing in standings:
         chosen = sorted((expanded, method) for method, found, expanded in points if found == standing)
         for number, (expanded, method) in enumerate(chosen):
-            at = standings.index(standing) + 0.12 * (number - (len(chosen) - 1) / 2)
+            at = standings.index(standing) + 0.2 * (number - (len(chosen) - 1) / 2)
             axis.plot([at], [expanded], "o", color=colours[standing], markersize=7)
-            axis.annotate(method, (at, expanded), textcoords="offset points", xytext=(7, 3), fontsize=8)
+            above = {"textcoords": "offset points", "xytext": (0, 8), "ha": "center", "fontsize": 8}
+            axis.annotate(f"{method}\n{expanded:,.0f}", (at, expanded), **above)
     axis.set_xticks(range(3), ["nothing is known", "a rate, from a sample", "proven"])
-    axis.set_xlim(-0.6, 2.8)
-    axis.set_yscale("log")
+    axis.set_xlim(-0.6, 2.6)
+    axis.set_ylim(0, 1.2 * max(expanded for _, _, expanded in points))
     axis.set_ylabel("expanded, mean over uniform states")
     axis.set_title(title, loc="left")
     _save(figure, path)

@@ -1,0 +1,270 @@
+"""Items, store, runner and report, on a profile small enough for tests."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import commands
+import undershoot as us
+from undershoot.experiments import protocol
+from undershoot.experiments.executors import cluster, processes
+from undershoot.experiments.items import Item
+from undershoot.experiments.protocol import PARTS, PROFILES, Profile, items, populations, searches
+from undershoot.experiments.report import make_report
+from undershoot.experiments.runner import run, with_needs
+from undershoot.experiments.store import RECORDS, Store
+from undershoot.experiments.tables import Columns, expanded, spread
+from undershoot.experiments.work import TIMED, do
+
+TINY = replace(
+    PROFILES["quick"],
+    name="tiny",
+    steps=100,
+    per_depth=2,
+    published=6,
+    uniform=4,
+    calibration_states=300,
+    slice=5,
+    ball_radius=2,
+    ball_steps=20,
+    calibrators=("lights-out-3x3",),
+)
+SMALL = ("lights-out-3x3", "tiles-3x3")
+
+
+class Here(Executor):
+    """Does everything at once, in this process."""
+
+    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+        from concurrent.futures import Future
+
+        future: Future[object] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@contextmanager
+def here() -> Iterator[Executor]:
+    yield Here()
+
+
+@pytest.fixture(scope="module")
+def small_items() -> list[Item]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocol, "PUZZLES", SMALL)
+        parts = items(TINY, ("table1", "ablation", "calibrators"))
+    return [item for part in parts.values() for item in part]
+
+
+@pytest.fixture(scope="module")
+def finished(small_items: list[Item], tmp_path_factory: pytest.TempPathFactory) -> Store:
+    store = Store(tmp_path_factory.mktemp("done"), TINY.to_dict())
+    run(small_items, store, here, 1)
+    return store
+
+
+def contents(store: Store, items: list[Item]) -> dict[str, object]:
+    """All records without what may differ."""
+    found = {}
+    for kind in ("train", "space", "search"):
+        table = store.records([item for item in items if item.kind == kind])
+        found[kind] = table.drop_columns([name for name in TIMED if name in table.column_names]).to_pylist()
+    return found
+
+
+def test_an_item_is_named_by_what_it_does() -> None:
+    one = Item("train", {"puzzle": "tiles-3x3", "seed": 0})
+    assert one.key == Item("train", {"seed": 0, "puzzle": "tiles-3x3"}).key
+    assert one.key != Item("train", {"puzzle": "tiles-3x3", "seed": 1}).key
+    assert Item("search", {"a": 1}, {"training": one}).key != Item("search", {"a": 1}).key
+
+
+def test_profiles_have_all_parts_and_the_published_protocol() -> None:
+    for profile in PROFILES.values():
+        assert set(items(profile)) == set(PARTS) - {"report"}
+        assert profile.budget == 1000
+    full = PROFILES["paper"]
+    assert (full.seeds, full.steps, full.per_depth, full.calibration_states) == ((0, 1, 2, 3, 4), 20_000, 1000, 10_000)
+    assert populations(full, "lights-out-3x3")["all depths"]["depths"] == list(range(1, 10))
+    assert populations(full, "tiles-3x3")["all depths"]["depths"] == list(range(1, 11))
+    assert [populations(full, name)["published"]["depths"] for name in ("lights-out-3x3", "cube-2x2")] == [[8], [10]]
+    slices = searches(full, "tiles-3x3", populations(full, "tiles-3x3")["all depths"], "base")
+    assert [(s.spec["start"], s.spec["stop"]) for s in slices] == [(k, k + 1000) for k in range(0, 10_000, 1000)]
+
+
+def test_what_is_needed_comes_first_and_once(small_items: list[Item]) -> None:
+    order = list(with_needs(small_items).values())
+    places = {item.key: number for number, item in enumerate(order)}
+    assert len(places) == len(order)
+    assert all(places[need.key] < places[item.key] for item in order for need in item.needs.values())
+
+
+def test_records_agree_with_searches_made_directly(finished: Store, small_items: list[Item]) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    found = Columns.from_table(finished.records([item for item in small_items if item.kind == "search"]))
+    chosen = found.where(puzzle="tiles-3x3", heuristic="base", population="published")
+    states = us.scramble(puzzle.table, np.full(TINY.published, 10), TINY.instance_seed).states
+    options = us.SearchOptions(ties=us.Ties.SHALLOW, max_expanded=TINY.budget)
+    results = us.solve_many(puzzle, states, us.heuristic(puzzle, "base"), options)
+    assert chosen.of("expanded").tolist() == [result.expanded for result in results]
+    assert chosen.of("true_cost").tolist() == us.oracle(puzzle).distance(states).tolist()
+    assert expanded(chosen) == np.mean([result.expanded for result in results])
+
+
+def test_nothing_is_done_twice_and_damage_is_named_and_mended(finished: Store, small_items: list[Item]) -> None:
+    assert run(small_items, finished, here, 1) == 0
+    before = contents(finished, small_items)
+    victim = next(item for item in small_items if item.kind == "search")
+    data = bytearray(finished.path(victim).read_bytes())
+    data[len(data) // 2] ^= 1
+    finished.path(victim).write_bytes(data)
+    with pytest.warns(UserWarning, match=victim.key):
+        assert run(small_items, finished, here, 1) == 1
+    assert contents(finished, small_items) == before
+
+
+def test_processes_make_the_same_records(finished: Store, small_items: list[Item], tmp_path: Path) -> None:
+    some = [item for item in small_items if item.spec["puzzle"] == "lights-out-3x3"]
+    other = Store(tmp_path / "other", TINY.to_dict())
+    assert run(some, other, lambda: processes(2), 2) == len(with_needs(some))
+    assert contents(other, some) == contents(finished, some)
+
+
+def _workers(count: int) -> Any:
+    from distributed import LocalCluster
+
+    return LocalCluster(count, threads_per_worker=1, dashboard_address=None)  # type: ignore[no-untyped-call]
+
+
+def test_a_worker_of_a_cluster_that_is_killed_costs_no_records(
+    finished: Store, small_items: list[Item], tmp_path: Path
+) -> None:
+    some = [item for item in small_items if item.spec["puzzle"] == "lights-out-3x3"]
+    other = Store(tmp_path / "other", TINY.to_dict())
+    killed: list[int] = []
+
+    def kill(done: int, _: int, name: str) -> None:
+        if done == 3:
+            victim = next(iter(local.workers.values()))
+            os.kill(victim.pid, signal.SIGKILL)
+            killed.append(victim.pid)
+
+    with warnings.catch_warnings(), _workers(2) as local:
+        warnings.simplefilter("ignore")
+        run(some, other, lambda: cluster(local.scheduler_address), 2, kill)
+    assert killed
+    assert contents(other, some) == contents(finished, some)
+
+
+def test_the_report_is_made_from_records_alone(finished: Store, small_items: list[Item]) -> None:
+    report = make_report(finished, TINY, small_items, {"host": "here"})
+    assert {table.key for table in report.tables} >= {"table1-tiles-3x3-published", "ablation", "spaces", "calibrators"}
+    page = (finished.folder / "report" / "index.html").read_text()
+    assert "data:image/png;base64" in page
+    assert "http" not in page.replace("http-equiv", "")
+    claims = {verdict.claim: verdict for verdict in report.verdicts}
+    assert "h0" in next(claim for claim in claims if "published depth" in claim)
+    table = next(table for table in report.tables if table.key == "table1-tiles-3x3-published")
+    assert table.rows[0][0] == "h0"
+    assert [row[2] for row in table.rows if row[0] in ("learned, certified", "paper, exhaustive")] == ["100.0000 %"] * 2
+    assert json.loads((finished.folder / "report" / "tables.json").read_text())["profile"] == "tiny"
+
+
+def test_spreads() -> None:
+    assert spread([1.0]) == "1.00"
+    assert spread([1.0, 3.0], 1, " %") == "2.0 ± 1.4 %"
+    assert spread([]) == spread([float("nan")]) == "–"
+
+
+def test_bad_input_is_refused(tmp_path: Path) -> None:
+    Store(tmp_path / "tiny", TINY.to_dict())
+    with pytest.raises(us.UndershootError, match="of the profile tiny"):
+        Store(tmp_path / "tiny", PROFILES["quick"].to_dict())
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("keep")
+    with pytest.raises(us.UndershootError, match="holds other files"):
+        Store(tmp_path / "notes", TINY.to_dict())
+    for arguments, message in (
+        (("--profile", "slow"), "no profile"),
+        (("--only", "table9"), 'no part "table9"'),
+        (("--seeds", "0"), "allowed are 1 to 1,000"),
+        (("--out", str(tmp_path / "tiny")), "holds a reproduction already"),
+    ):
+        assert message in commands.undershoot("reproduce", *arguments, code=2).stderr
+    began = time.monotonic()
+    done = commands.undershoot("reproduce", "--scheduler", "tcp://127.0.0.1:9", "--out", str(tmp_path / "new"), code=2)
+    assert "no Dask scheduler answers" in done.stderr
+    assert time.monotonic() - began < 30
+
+
+def test_a_disk_that_is_full_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path / "full", TINY.to_dict())
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(us.UndershootError, match="No space left on device; what was done so far is kept"):
+        store.write(Item("train", {}), {RECORDS: b"x"})
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from experiments import test_reproduction as t
+from undershoot.experiments import protocol
+if __name__ == "__main__":
+    protocol.PUZZLES = ("lights-out-3x3",)
+    chosen = t.items(t.TINY, ("table1",))["table1"]
+    store = t.Store(Path(sys.argv[1]), t.TINY.to_dict())
+    t.run(chosen, store, lambda: t.processes(2), 2, lambda done, *_: print(done, flush=True))
+"""
+
+
+def test_a_run_that_is_killed_twice_goes_on_to_the_same_records(
+    finished: Store, small_items: list[Item], tmp_path: Path
+) -> None:
+    script, folder = tmp_path / "killed.py", tmp_path / "store"
+    script.write_text(KILLED)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])}
+    command = [sys.executable, str(script), str(folder)]
+    for _ in range(2):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+        assert process.stdout is not None
+        process.stdout.readline()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocol, "PUZZLES", ("lights-out-3x3",))
+        chosen = items(TINY, ("table1",))["table1"]
+    assert contents(Store(folder, TINY.to_dict()), chosen) == contents(finished, chosen)
+
+
+def test_every_kind_of_item_says_how_long_it_took(finished: Store, small_items: list[Item]) -> None:
+    for kind in ("train", "space", "search"):
+        item = next(item for item in small_items if item.kind == kind)
+        files = finished.read(item)
+        assert files is not None
+        assert float(files["seconds.txt"]) > 0
+    trained = next(item for item in small_items if item.kind == "train")
+    timed = do("timing", {"puzzle": trained.spec["puzzle"], "batches": [1, 64]}, {"training": finished.read(trained) or {}})
+    assert RECORDS in timed
+
+
+def test_a_profile_is_plain_values() -> None:
+    assert isinstance(PROFILES["quick"], Profile)
+    assert json.loads(json.dumps(PROFILES["quick"].to_dict()))["name"] == "quick"
