@@ -1,4 +1,4 @@
-# `make run` shows what undershoot does, `make test` runs all checks. Both set up .venv by themselves.
+# `make run` solves a cube and makes the paper's tables anew, in some minutes; `make test` runs all checks. Both set up .venv by themselves.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -6,14 +6,8 @@ BIN := .venv/bin
 
 run: .venv/installed
 	$(BIN)/undershoot solve cube-2x2 "R U F2 R' U2 F R2"
-	@for puzzle in lights-out-3x3 lights-out-5x5 tiles-3x3 cube-2x2; do echo; $(BIN)/undershoot oracle $$puzzle || exit; done
 	@echo
-	$(BIN)/undershoot train lights-out-3x3 --steps 2000 --out runs/first --resume
-	@echo
-	$(BIN)/undershoot calibrate runs/first --method exhaustive
-	$(BIN)/undershoot certify runs/first
-	@echo
-	$(BIN)/undershoot bench tiles-3x3 --heuristics zero,base,linear-conflict,table --random 100
+	$(BIN)/undershoot reproduce --profile quick --resume
 
 test: .venv/installed-test
 	$(BIN)/ruff check
