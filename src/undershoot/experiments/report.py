@@ -14,7 +14,7 @@ from undershoot.experiments.items import Item
 from undershoot.experiments.protocol import PUZZLES, Profile
 from undershoot.experiments.store import Store
 from undershoot.experiments.tables import NAMES, Columns, Table
-from undershoot.experiments.verdicts import Verdict, verdicts
+from undershoot.experiments.verdicts import PAPERS_STEPS, Verdict, verdicts
 from undershoot.files import written_atomically
 from undershoot.guarantees import Standing
 
@@ -59,7 +59,7 @@ def make_report(store: Store, profile: Profile, items: list[Item], about: dict[s
         *tables.latency(by_kind["timing"], by_kind["train"], searches),
     ]
     folder = store.folder / "report"
-    report = Report(profile, about, found, _draw(folder, searches, spaces), verdicts(searches, spaces))
+    report = Report(profile, about, found, _draw(folder, searches, spaces), verdicts(searches, spaces, profile.steps))
     for name, text in (("report.md", _markdown(report)), ("index.html", _page(report)), ("tables.json", _json(report))):
         with written_atomically(folder / name) as file:
             file.write(text.encode())
@@ -146,7 +146,7 @@ def _json(report: Report) -> str:
 def _markdown(report: Report) -> str:
     lines = [f"# The paper's experiments, measured: profile {report.profile.name}", ""]
     lines += [f"- {key}: {value}" for key, value in report.about.items()]
-    lines += ["", "## What the paper claims", "", "| claim | verdict | why |", "|---|---|---|"]
+    lines += ["", "## What the paper claims", "", _how_far(report), "", "| claim | verdict | why |", "|---|---|---|"]
     lines += [f"| {v.claim} | **{v.verdict}** | {v.reason} |" for v in report.verdicts]
     for figure in report.figures:
         lines += ["", f"![{figure.caption}]({figure.path.name})", "", figure.caption]
@@ -156,6 +156,15 @@ def _markdown(report: Report) -> str:
         lines += [f"| {' | '.join(row)} |" for row in table.rows]
         lines += ["", *table.notes]
     return "\n".join(lines) + "\n"
+
+
+def _how_far(report: Report) -> str:
+    """How much of the paper's protocol stands behind the verdicts."""
+    steps, seeds = report.profile.steps, len(report.profile.seeds)
+    text = f"Trainings of each kind: {seeds}, of {steps:,} steps; the paper has 5, of {PAPERS_STEPS:,}."
+    if steps >= PAPERS_STEPS:
+        return text
+    return f"{text} This is a short run: what it does not show, the full one may (--profile paper)."
 
 
 STYLE = """
@@ -199,7 +208,8 @@ def _page(report: Report) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{say(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>'
-        f'<h1>{say(title)}</h1><h2>What the paper claims</h2><div class="wide"><table class="claims"><thead><tr><th>claim</th>'
+        f'<h1>{say(title)}</h1><h2>What the paper claims</h2><p class="note">{say(_how_far(report))}</p>'
+        f'<div class="wide"><table class="claims"><thead><tr><th>claim</th>'
         f"<th>verdict</th><th>why</th></tr></thead><tbody>{claims}</tbody></table></div>{pictures}{''.join(parts)}"
         f"<h2>How it was made</h2><dl>{about}</dl></body></html>\n"
     )

@@ -1,14 +1,15 @@
 """What the paper claims, and what the records say of it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from undershoot.experiments.protocol import BALL, PUZZLES
 from undershoot.experiments.tables import Columns, admissible, expanded, expanded_solved_only, solved
 
-HOLDS, FAILS, INCOMPARABLE = "holds", "does not hold", "cannot be compared"
+HOLDS, FAILS, INCOMPARABLE, NOT_SEEN = "holds", "does not hold", "cannot be compared", "not seen in this short run"
+PAPERS_STEPS = 20_000
 
 
 @dataclass(frozen=True)
@@ -20,19 +21,18 @@ class Verdict:
     reason: str
 
 
-def verdicts(searches: Columns, spaces: Columns) -> list[Verdict]:
-    """On every claim for which there are records."""
+def verdicts(searches: Columns, spaces: Columns, steps: int) -> list[Verdict]:
+    """On every claim for which there are records; steps: of trainings. What a shorter training does not show is not refuted."""
     published = searches.where(population="published", weight=1.0)
-    found = [
-        *_protocol(published),
-        *_offset(spaces),
+    learned = [
         *_overestimates(published, spaces),
         *_fewer_nodes(published),
         *_consistency(searches, spaces),
-        *_cube(published),
         *_ball(searches, spaces),
     ]
-    return [verdict for verdict in found if verdict is not None]
+    if steps < PAPERS_STEPS:
+        learned = [replace(v, verdict=NOT_SEEN) if v.verdict == FAILS else v for v in learned]
+    return [*_protocol(published), *_offset(spaces), *learned, *_cube(published)]
 
 
 def _protocol(published: Columns) -> list[Verdict]:
