@@ -65,7 +65,7 @@ def test_solve_shows_the_state_the_moves_and_what_is_proven() -> None:
     assert "4. " in shown
     document = json.loads(undershoot("solve", "tiles-3x3", "1 2 3 4 5 6 0 7 8", "--json").stdout)
     (result,) = document["results"]
-    assert (document["puzzle"], document["heuristic"]) == ("tiles-3x3", "base")
+    assert (document["puzzle"], document["heuristic"]) == ("tiles-3x3", "learned, exhaustive")
     assert (result["cost"], result["actions"], result["optimality"], result["lower_bound"]) == (2, ["L", "L"], "proven", 2)
     fields = {"state", "status", "expanded", "expanded_below", "generated", "evaluated", "reopened", "overestimates", "seconds"}
     assert fields <= set(result)
@@ -93,7 +93,7 @@ def test_bench_compares_heuristics_on_the_same_instances(tmp_path: Path) -> None
     for source in (("--instances", str(instances)), ("--scrambles", "1..3", "--per-depth", "4")):
         document = json.loads(undershoot("bench", "tiles-3x3", *source, "--json").stdout)
         assert document["puzzle"] == "tiles-3x3"
-        assert [h["name"] for h in document["heuristics"]] == ["base", "zero"]
+        assert [h["name"] for h in document["heuristics"]] == ["learned, exhaustive", "base", "zero"]
         fields = {"name", "guarantee", "solve_rate", "mean_expanded", "mean_expanded_common", "mean_expanded_below", "reopened"}
         fields |= {"gap_percent", "expanded_per_second", "seconds", "peak_bytes"}
         assert fields <= set(document["heuristics"][0])

@@ -72,11 +72,11 @@ def test_small_bundles_take_a_quarter_of_the_packed_table() -> None:
 
 def test_solve_uses_what_comes_with_the_package() -> None:
     done = json.loads(commands.undershoot("solve", "cube-2x2", "R U F2 R'", "--json").stdout)
-    assert done["heuristic"].startswith("cube-2x2, ")
-    assert (done["results"][0]["cost"], done["results"][0]["optimality"]) == (4, "optimal, proven")
+    assert done["heuristic"] == "learned, exhaustive"
+    assert (done["results"][0]["cost"], done["results"][0]["optimality"]) == (4, "proven")
     assert json.loads(commands.undershoot("solve", "pancake-6", "--json").stdout)["heuristic"] == "base"
     named = json.loads(commands.undershoot("bench", "tiles-3x3", "--random", "20", "--json").stdout)["heuristics"]
-    assert [row["name"].split(",")[0] for row in named] == ["tiles-3x3", "base", "zero"]
+    assert [row["name"].split(",")[0] for row in named] == ["learned", "base", "zero"]
 
 
 def test_in_python_a_puzzle_and_a_name_are_enough() -> None:

@@ -234,7 +234,7 @@ def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
             raise UndershootError(
                 f"no heuristic `{name}` for {puzzle.name} comes with the package; train one: undershoot train PUZZLE"
             )
-        return load(folder.name)
+        return dataclasses.replace(read_bundle(folder.name), name=name).heuristic
     if name in HEURISTICS or not Path(name).exists():
         return named(puzzle, name, tuple(LEARNED))
     loaded = load(name)
