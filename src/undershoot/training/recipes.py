@@ -31,7 +31,7 @@ RECIPES: dict[str, tuple[dict[str, Any], str]] = {
     "loss": (PLAIN, "ablation: plain Bellman targets, overestimates penalised"),
     "exact": ({**STRONG, "exact_share": 1.0, "penalty_ramp": (0.0, 0.8)}, "levels in whole numbers, from true costs"),
     "label-free": (
-        {**STRONG, "penalty_ramp": (0.6, 0.9), "last_renewal": 0.6},
+        {**STRONG, "penalty_ramp": (0.85, 0.95), "last_renewal": 0.85},
         "levels in whole numbers, from bootstrapped costs",
     ),
 }
