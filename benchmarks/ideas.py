@@ -62,7 +62,7 @@ def row(name: str, puzzle: us.Puzzle, kind: str, settings: list[str]) -> dict[st
     network = trained.network
     if isinstance(network, Network):
         network = to_whole_numbers(network, encoding, puzzle.sample(10_000, 1))
-    raw = NeuralHeuristic(puzzle, network, encoding=encoding)
+    raw = NeuralHeuristic(puzzle, network, own_encoding=encoding)
     rounding = Rounding.PARITY if puzzle.has_cost_parity else Rounding.INTEGER
     threads = os.cpu_count() or 1
     found: dict[str, Any] = {"idea": name, "settings": settings, "seconds": seconds, "steps": plan.steps, "batch": plan.batch}

@@ -15,9 +15,6 @@ import dataclasses
 import hashlib
 import json
 import math
-import os
-import shutil
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +26,7 @@ from safetensors.numpy import save as tensor_bytes
 
 from undershoot.arrays import AnyArray
 from undershoot.errors import UndershootError
+from undershoot.files import write_folder
 from undershoot.guarantees import Guarantee, Heuristic, Rounding, Standing, Subject
 from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
 from undershoot.heuristics.catalogue import HEURISTICS
@@ -156,7 +154,7 @@ class Bundle:
         files = {**covered, **self._calibration_files(), CONFIG: _signed(config)}
         if self.certificate is not None:
             files[CERTIFICATE] = _signed(self.certificate)
-        _write_folder(folder, files)
+        write_folder(folder, files)
 
 
 def read_bundle(path: str | Path, with_calibration: bool = True, with_certificate: bool = True) -> Bundle:
@@ -371,33 +369,6 @@ def check_replaceable(folder: Path) -> None:
     if others or (folder.exists() and not folder.is_dir()):
         what = f": {others[0]}" if others else ""
         raise UndershootError(f"{folder} holds something else than a bundle{what}; choose another place, or move that away")
-
-
-def _write_folder(folder: Path, files: dict[str, bytes]) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        for name, data in files.items():
-            with (fresh / name).open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-        fresh.chmod(0o755)
-        if folder.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-            folder.rename(old / "replaced")
-            try:
-                fresh.rename(folder)
-            except BaseException:
-                (old / "replaced").rename(folder)
-                raise
-            finally:
-                shutil.rmtree(old, ignore_errors=True)
-        else:
-            fresh.rename(folder)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
 
 
 def _card(bundle: Bundle, config: dict[str, Any]) -> str:

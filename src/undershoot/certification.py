@@ -15,9 +15,8 @@ from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Standing
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic
 from undershoot.heuristics.neural import NeuralHeuristic
-from undershoot.kernels.cpu import successors
-from undershoot.kernels.plan import forward_plan
-from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
+from undershoot.heuristics.survey import Survey, compare_moves
+from undershoot.oracles.distance_table import DistanceTable
 
 CHUNK = 1 << 14
 SHOWN = 5
@@ -86,32 +85,24 @@ def check_every_state(
     above = np.flatnonzero(values > true_cost)
     shown_rows = above if len(above) else np.flatnonzero(highest > true_cost)
     edges = np.zeros((-(-distances.states // CHUNK), 2), dtype=np.int64)
-    table, plan = distances.table, forward_plan(distances.table)
     distances.look_up(distances.states_of_rows(0, 1))  # builds the index once, before threads share it
 
     def compare(start: int, stop: int) -> None:
-        states = distances.states_of_rows(start, stop)
-        children, legal = successors(table, states)
-        rows, _ = distances.look_up(children[legal])
-        known = rows != UNKNOWN
-        most = values[rows[known]] + plan.cost[table.contexts_of(states)][legal][known]
-        here = np.repeat(values[start:stop], legal.sum(axis=1))[known]
-        edges[start // CHUNK] = known.sum(), (here > most).sum()
+        edges[start // CHUNK] = compare_moves(values, distances, np.arange(start, stop))
 
     for done in _in_chunks(distances.states, threads, compare):
         _report(progress, distances.states + done, "every move")
-    goals = int(distances.histogram[0])
+    over = Survey.of(values, distances)
     first = shown_rows[:SHOWN]
     shown = [distances.states_of_rows(int(row), int(row) + 1) for row in first]
-    excess = values[goals:] - true_cost[goals:]
     return Findings(
         states=distances.states,
         checked=distances.states,
         violations=len(above),
         marginal=int((highest > true_cost).sum()) - len(above),
-        supremum=float(excess.max()) if len(excess) else 0.0,
-        mean_h=float(values.mean(dtype=np.float64)),
-        mean_true=distances.mean,
+        supremum=over.supremum,
+        mean_h=over.mean_h,
+        mean_true=over.mean_true,
         edges=int(edges[:, 0].sum()),
         inconsistent_edges=int(edges[:, 1].sum()),
         radius=distances.radius,

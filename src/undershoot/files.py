@@ -1,6 +1,7 @@
 """Where caches live, and how files are written so that nothing is lost when a process dies."""
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -37,4 +38,32 @@ def written_atomically(path: Path) -> Iterator[BinaryIO]:
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_folder(folder: Path, files: dict[str, bytes]) -> None:
+    """Write all files into a new folder that then takes the place of the old one, if there is one."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        for name, data in files.items():
+            with (fresh / name).open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        fresh.chmod(0o755)
+        if folder.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+            folder.rename(old / "replaced")
+            try:
+                fresh.rename(folder)
+            except BaseException:
+                (old / "replaced").rename(folder)
+                raise
+            finally:
+                shutil.rmtree(old, ignore_errors=True)
+        else:
+            fresh.rename(folder)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
         raise

@@ -36,7 +36,7 @@ def with_levels(name: str, encoding: str, whole: bool = True) -> tuple[NeuralHeu
     weights = (first, np.repeat(last[:-1, None], levels, axis=1).astype(np.float32))
     biases = (np.zeros(48, dtype=np.float32), (last[-1] - 0.5 - np.arange(levels)).astype(np.float32))
     network = Network(weights, biases)
-    return NeuralHeuristic(puzzle, from_training(network) if whole else network, encoding=how), distances
+    return NeuralHeuristic(puzzle, from_training(network) if whole else network, own_encoding=how), distances
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05])

@@ -7,9 +7,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,20 +43,8 @@ TINY = replace(
 SMALL = ("lights-out-3x3", "tiles-3x3")
 
 
-class Here(Executor):
-    """Does everything at once, in this process."""
-
-    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
-        from concurrent.futures import Future
-
-        future: Future[object] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
-
-
-@contextmanager
-def here() -> Iterator[Executor]:
-    yield Here()
+def here() -> Executor:
+    return ThreadPoolExecutor(1)
 
 
 @pytest.fixture(scope="module")

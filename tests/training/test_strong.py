@@ -40,7 +40,7 @@ def small(puzzle: Puzzle, kind: str = "exact", **changes: object) -> Recipe:
 
 def certified_mean(puzzle: Puzzle, plan: Recipe) -> tuple[float, float]:
     """The mean of h over all states after `exhaustive`, and that of the true cost."""
-    network = NeuralHeuristic(puzzle, train(puzzle, plan).network, encoding=puzzle.encoded(plan.encoding, plan.canonical))
+    network = NeuralHeuristic(puzzle, train(puzzle, plan).network, own_encoding=puzzle.encoded(plan.encoding, plan.canonical))
     rounding = Rounding.PARITY if puzzle.has_cost_parity else Rounding.INTEGER
     found = survey(CalibratedHeuristic(network, calibrate(network, "exhaustive", Wanted(rounding=rounding))), us.oracle(puzzle))
     assert found.overestimates == 0
@@ -85,7 +85,7 @@ def test_what_is_trained_in_whole_numbers_is_what_runs(name: str, encoding: str)
     with torch.no_grad():
         trained = forward(how, parameters.parts, read(how, states), Arithmetic.WHOLE).numpy()
         clipped = forward(how, parameters.parts, read(how, states), Arithmetic.CLIPPED).numpy()
-    runs = NeuralHeuristic(puzzle, from_training(parameters.network()), encoding=how).raw(states)
+    runs = NeuralHeuristic(puzzle, from_training(parameters.network()), own_encoding=how).raw(states)
     # A sum on the edge may be rounded the other way.
     assert np.abs(runs - trained).mean() < 1e-4
     assert 1e-3 < np.abs(runs - clipped).max() < 0.2

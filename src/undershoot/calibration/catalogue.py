@@ -170,16 +170,16 @@ def _over_the_space(network: NeuralHeuristic, method: str, wanted: Wanted, score
     margins: tuple[float, ...]
     margin, margins, guarantee = 0.0, (), PROVEN if ball is None else Guarantee(Standing.PROVEN, within=ball)
     rows = np.zeros(0, dtype=np.int64)
-    if scores is None and not network.has_levels:
-        scores = scores_of_space(network, distances, wanted.threads)
-    if scores is None:
+    if network.has_levels:
         share = wanted.listed if method == "exceptions" else 0.0
         margins, rows = level_margins(network, distances, share, wanted.threads)
-    elif method == "exhaustive":
-        margin = exhaustive(scores[goals:])
     else:
-        margin, listed = exceptions(scores[goals:], wanted.listed)
-        rows = goals + np.flatnonzero(listed)
+        known = (scores_of_space(network, distances, wanted.threads) if scores is None else scores)[goals:]
+        if method == "exhaustive":
+            margin = exhaustive(known)
+        else:
+            margin, listed = exceptions(known, wanted.listed)
+            rows = goals + np.flatnonzero(listed)
     return Calibration(
         method,
         guarantee,

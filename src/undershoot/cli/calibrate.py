@@ -66,15 +66,15 @@ def calibrate(
 
     given = [name for name in context.params if _was_given(context, name)]
     _check_options(given, method, population, compare)
+    found = trained = read_bundle(bundle, with_calibration=False)
+    usual = tuple(range(1, 1 + deepest(trained.puzzle.table, 10)))
     wanted = Wanted(
         alpha,
         None if confidence == 0 else confidence,
         n,
         _one_of(Population, population, "--population"),
         None if labels is None else _one_of(LabelSource, labels, "--labels"),
-        tuple(range(1, 1 + deepest(read_bundle(bundle, with_calibration=False).puzzle.table, 10)))
-        if depths is None
-        else tuple(parse_depths(depths)),
+        usual if depths is None else tuple(parse_depths(depths)),
         _one_of(Rounding, rounding, "--rounding"),
         listed,
         ball,
@@ -82,7 +82,6 @@ def calibrate(
         os.cpu_count() or 1,
     )
     folder = _place(bundle_folder(bundle), out)
-    found = trained = read_bundle(bundle, with_calibration=False)
     if whole_numbers:
         found = _in_whole_numbers(trained, seed)
     if out is not None:

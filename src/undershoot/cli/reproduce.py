@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from undershoot.experiments.report import Report
 
 
+MOST_WORKERS = 256
+
+
 def reproduce(
     profile: Annotated[str, typer.Option(metavar="quick|paper", help="A few minutes, or the full protocol.")] = "quick",
     only: Annotated[list[str] | None, typer.Option(metavar="PART", help="Some parts; report draws what is there.")] = None,
@@ -40,9 +43,9 @@ def reproduce(
     for part in parts:
         if part not in PARTS:
             raise UndershootError(f'no part "{part}"; there are {", ".join(PARTS)}')
+    if workers is not None and not 1 <= workers <= MOST_WORKERS:
+        raise UndershootError(f"--workers is {workers}; allowed are 1 to {MOST_WORKERS}")
     count = workers or os.cpu_count() or 1
-    if count < 1:
-        raise UndershootError(f"{count} workers were asked for; at least 1 is needed")
     folder = out or Path("runs") / f"reproduce-{plan.name}"
     if folder.exists() and any(folder.iterdir()) and not resume and parts != ("report",):
         raise UndershootError(f"{folder} holds a reproduction already; go on with --resume, or choose another --out")

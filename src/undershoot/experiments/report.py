@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from undershoot.errors import UndershootError
 from undershoot.experiments import figures, tables
 from undershoot.experiments.items import Item
 from undershoot.experiments.protocol import PUZZLES, Profile
@@ -58,6 +59,8 @@ def make_report(store: Store, profile: Profile, items: list[Item], about: dict[s
         *tables.ball(searches, spaces),
         *tables.latency(by_kind["timing"], by_kind["train"], searches),
     ]
+    if not found:
+        raise UndershootError(f"{store.folder} holds no records yet; make some first: leave `--only report` out")
     folder = store.folder / "report"
     report = Report(profile, about, found, _draw(folder, searches, spaces), verdicts(searches, spaces, profile.steps))
     for name, text in (("report.md", _markdown(report)), ("index.html", _page(report)), ("tables.json", _json(report))):

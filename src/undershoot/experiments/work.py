@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from undershoot.arrays import F32, AnyArray, States
+from undershoot.arrays import F32, I64, AnyArray
 from undershoot.bundles import Bundle, read_bundle
 from undershoot.bundles import heuristic as named
 from undershoot.calibration.catalogue import Wanted, calibrate
@@ -20,14 +20,13 @@ from undershoot.experiments.instances import Instances, scrambled_instances, uni
 from undershoot.experiments.items import Files
 from undershoot.experiments.store import RECORDS, table_bytes
 from undershoot.guarantees import Heuristic, Rounding
-from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
+from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.families import scores
 from undershoot.heuristics.neural import NeuralHeuristic
-from undershoot.kernels.cpu import successors
-from undershoot.kernels.plan import forward_plan
+from undershoot.heuristics.survey import Survey, compare_moves, values_of_space
 from undershoot.kernels.scrambles import derived_seed
 from undershoot.oracles.cache import oracle
-from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
+from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.catalogue import puzzle as by_name
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.astar import solve_batch
@@ -78,50 +77,49 @@ def do_space(spec: dict[str, Any], inputs: Inputs) -> Files:
     Within a ball, where spec has a radius.
     """
     puzzle, distances = by_name(spec["puzzle"]), _oracle(spec["puzzle"], spec.get("radius"))
-    cost = np.repeat(np.arange(len(distances.histogram)), distances.histogram)
-    files: Files = {}
-    variants: dict[str, tuple[Heuristic, Calibration | None]] = {}
-    raw: F32 | None = None
     if "training" not in inputs:
-        variants[spec["heuristic"]] = named(puzzle, spec["heuristic"]), None
-    else:
-        bundle = _bundle(inputs["training"], "bundle")
-        variants["raw"] = bundle.raw, None
-        raw = _whole(bundle.raw.raw, distances)
-        for method in spec["methods"]:
-            fitted = calibrate(bundle.raw, method, _wanted(puzzle, spec, method), scores(raw, cost))
-            variants[method] = CalibratedHeuristic(bundle.raw, fitted), fitted
-            files |= _bundle_files(replace(bundle, calibration=fitted), method)
-    rows = []
-    for name, (heuristic, calibration) in variants.items():
-        values = _whole(heuristic, distances) if raw is None else _values(heuristic, raw, distances)
-        edges, inconsistent = _edges(values, distances)
-        excess = values[distances.histogram[0] :] - cost[distances.histogram[0] :]
-        sums = np.bincount(cost, weights=values)
-        squares = np.bincount(cost, weights=values.astype(np.float64) ** 2)
-        mean = sums / np.maximum(distances.histogram, 1)
-        rows.append(
-            {
-                "puzzle": puzzle.name,
-                "heuristic": spec.get("heuristic", spec.get("recipe")),
-                "variant": name,
-                "seed": spec.get("seed"),
-                "guarantee": str(heuristic.guarantee),
-                "t": None if calibration is None or calibration.has_several_margins else calibration.margin,
-                "listed": 0 if calibration is None else len(calibration.exceptions),
-                "states": distances.states,
-                "radius": distances.radius,
-                "overestimates": int((values > cost).sum()),
-                "supremum": float(excess.max()),
-                "mean_h": float(values.mean(dtype=np.float64)),
-                "mean_true": distances.mean,
-                "edges": edges,
-                "inconsistent_edges": inconsistent,
-                "mean_by_cost": mean.tolist(),
-                "spread_by_cost": np.sqrt(np.maximum(squares / np.maximum(distances.histogram, 1) - mean**2, 0)).tolist(),
-            }
-        )
+        fixed = named(puzzle, spec["heuristic"])
+        row = _space_row(spec, spec["heuristic"], fixed, values_of_space(fixed, distances), distances)
+        return {RECORDS: table_bytes([row])}
+    bundle = _bundle(inputs["training"], "bundle")
+    raw = values_of_space(bundle.raw.raw, distances)
+    known = scores(raw, np.repeat(np.arange(len(distances.histogram)), distances.histogram))
+    rows = [_space_row(spec, "raw", bundle.raw, _from_raw(bundle.raw, raw, distances), distances)]
+    files: Files = {}
+    for method in spec["methods"]:
+        fitted = calibrate(bundle.raw, method, _wanted(puzzle, spec, method), known)
+        heuristic = CalibratedHeuristic(bundle.raw, fitted)
+        row = _space_row(spec, method, heuristic, _from_raw(heuristic, raw, distances), distances)
+        margin = None if fitted.has_several_margins else fitted.margin
+        rows.append({**row, "t": margin, "listed": len(fitted.exceptions)})
+        files |= _bundle_files(replace(bundle, calibration=fitted), method)
     return {**files, RECORDS: table_bytes(rows)}
+
+
+def _space_row(
+    spec: dict[str, Any], variant: str, heuristic: Heuristic, values: F32, distances: DistanceTable
+) -> dict[str, Any]:
+    """The record of a heuristic, by its values on all states."""
+    over, (edges, inconsistent) = Survey.of(values, distances), compare_moves(values, distances, _some_rows(distances))
+    return {
+        "puzzle": spec["puzzle"],
+        "heuristic": spec.get("heuristic", spec.get("recipe")),
+        "variant": variant,
+        "seed": spec.get("seed"),
+        "guarantee": str(heuristic.guarantee),
+        "t": None,
+        "listed": 0,
+        "states": over.states,
+        "radius": distances.radius,
+        "overestimates": over.overestimates,
+        "supremum": over.supremum,
+        "mean_h": over.mean_h,
+        "mean_true": over.mean_true,
+        "edges": edges,
+        "inconsistent_edges": inconsistent,
+        "mean_by_cost": over.by_cost[:, 1].tolist(),
+        "spread_by_cost": over.by_cost[:, 2].tolist(),
+    }
 
 
 def do_search(spec: dict[str, Any], inputs: Inputs) -> Files:
@@ -237,34 +235,17 @@ def _bundle_files(bundle: Bundle, part: str) -> Files:
         return {f"{part}/{path.name}": path.read_bytes() for path in sorted((Path(folder) / "bundle").iterdir())}
 
 
-def _whole(heuristic: Callable[[States], F32], distances: DistanceTable) -> F32:
-    """float32[N] over all states of a table."""
-    starts = range(0, distances.states, CHUNK)
-    return np.concatenate([heuristic(distances.states_of_rows(k, min(k + CHUNK, distances.states))) for k in starts])
-
-
-def _values(heuristic: Heuristic, raw: F32, distances: DistanceTable) -> F32:
+def _from_raw(heuristic: NeuralHeuristic | CalibratedHeuristic, raw: F32, distances: DistanceTable) -> F32:
     """float32[N], from what the network says of all states."""
-    result = np.empty(distances.states, dtype=np.float32)
-    for start in range(0, distances.states, CHUNK):
-        stop = min(start + CHUNK, distances.states)
-        states = distances.states_of_rows(start, stop)
-        if isinstance(heuristic, (CalibratedHeuristic, NeuralHeuristic)):
-            result[start:stop] = heuristic.from_raw(raw[start:stop], states)
-    return result
+    starts = range(0, distances.states, CHUNK)
+    pieces = ((raw[k : k + CHUNK], distances.states_of_rows(k, min(k + CHUNK, distances.states))) for k in starts)
+    return np.concatenate([heuristic.from_raw(values, states) for values, states in pieces])
 
 
-def _edges(values: F32, distances: DistanceTable) -> tuple[int, int]:
-    """How many moves from a fixed sample of states were looked at, and how many of them are inconsistent."""
+def _some_rows(distances: DistanceTable) -> I64:
+    """Always the same, uniformly drawn: those whose moves are looked at for consistency."""
     count = min(EDGE_STATES, distances.states)
-    rows = np.sort(np.random.default_rng(0).choice(distances.states, count, replace=False))
-    states = distances.states_of(rows)
-    children, legal = successors(distances.table, states)
-    landed, _ = distances.look_up(children[legal])
-    known = landed != UNKNOWN
-    cost = forward_plan(distances.table).cost[distances.table.contexts_of(states)][legal]
-    here = np.repeat(values[rows], legal.sum(axis=1))
-    return int(known.sum()), int((here[known] > values[landed[known]] + cost[known] + 1e-4).sum())
+    return np.sort(np.random.default_rng(0).choice(distances.states, count, replace=False))
 
 
 def environment() -> dict[str, Any]:

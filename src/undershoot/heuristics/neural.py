@@ -79,18 +79,21 @@ class NeuralHeuristic:
     puzzle: Puzzle
     network: Network | WholeNetwork
     name: str = "network"
-    encoding: Encoding = None  # type: ignore[assignment]
-    """The puzzle's own if none is given."""
+    own_encoding: Encoding | None = None
+    """None: that of the puzzle."""
     guarantee: Guarantee = NO_GUARANTEE
 
     def __post_init__(self) -> None:
-        if self.encoding is None:
-            object.__setattr__(self, "encoding", self.puzzle.encoding)
         if self.network.widths[0] != self.encoding.width:
             raise UndershootError(
                 f"the network takes {self.network.widths[0]} inputs, but states of {self.puzzle.name} are encoded in "
                 f"{self.encoding.width}; it belongs to another puzzle or encoding"
             )
+
+    @property
+    def encoding(self) -> Encoding:
+        """How the network sees a state."""
+        return self.puzzle.encoding if self.own_encoding is None else self.own_encoding
 
     @property
     def has_levels(self) -> bool:

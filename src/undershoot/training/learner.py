@@ -4,6 +4,7 @@ The target network stands still between two copies, so the states and targets of
 """
 
 import math
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from undershoot.arrays import F32, AnyArray, States
+from undershoot.errors import SpaceTooLarge
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.families import lowered
@@ -100,7 +102,13 @@ def known_states(puzzle: Puzzle, recipe: Recipe) -> DistanceTable | None:
     """The oracle's states, if the recipe draws from them."""
     if not exact_rows(recipe):
         return None
-    return oracle(puzzle, radius=recipe.exact_radius or None)
+    try:
+        return oracle(puzzle, radius=recipe.exact_radius or None)
+    except SpaceTooLarge as error:
+        raise SpaceTooLarge(
+            f"exact_share is {recipe.exact_share:g}, so true costs are needed. {error} "
+            "In a recipe that is exact_radius=R; or take the recipe label-free, which needs none."
+        ) from error
 
 
 def arithmetic_at(recipe: Recipe, step: int) -> Arithmetic:
@@ -144,7 +152,7 @@ class CpuLearner:
 
     def heuristic(self) -> Heuristic:
         """The network as it is now."""
-        return NeuralHeuristic(self.puzzle, finished(self.parameters, self.recipe), encoding=self.encoding)
+        return NeuralHeuristic(self.puzzle, finished(self.parameters, self.recipe), own_encoding=self.encoding)
 
     def learn(self, step: int, depth: int, steps: int) -> Tensor:
         """See `Learner`."""
@@ -185,7 +193,7 @@ class CpuLearner:
         children, legal = successors(table, once)
         rows = children[legal]
         heads, copies = distinct(rows)
-        network = NeuralHeuristic(self.puzzle, finished(self.target, self.recipe), encoding=self.encoding)
+        network = NeuralHeuristic(self.puzzle, finished(self.target, self.recipe), own_encoding=self.encoding)
         raw = evaluate(network.raw, rows[heads], self.threads)
         values = np.zeros(legal.shape, dtype=np.float32)
         values[legal] = (lowered(raw, NO_MARGIN) if network.has_levels else raw)[copies]
@@ -291,7 +299,7 @@ class CudaLearner:
         for step in range(steps):
             rows = slice(step * batch, (step + 1) * batch)
             inputs = self.encoding.dense(active[rows])
-            values = layers(lambda w, b, x=inputs: torch.addmm(b, x, w), self.parameters.parts, arithmetic)  # type: ignore[misc]
+            values = layers(partial(_affine, inputs), self.parameters.parts, arithmetic)
             loss = mean_loss(values, targets[rows], self.penalty)
             self.parameters.gradient.zero_()
             torch.autograd.backward(loss)
@@ -319,10 +327,7 @@ class CudaLearner:
         parts = [part.detach() for part in self.target.parts]
         arithmetic = Arithmetic.WHOLE if self.recipe.in_whole_numbers else Arithmetic.FLOAT
         values = torch.cat(
-            [
-                leading(layers(lambda w, b, x=some: self.encoding.sum_of_rows(x, w, b), parts, arithmetic))  # type: ignore[misc]
-                for some in torch.split(rows, CHUNK)
-            ]
+            [leading(layers(partial(self.encoding.sum_of_rows, some), parts, arithmetic)) for some in torch.split(rows, CHUNK)]
         )
         return bellman_targets(
             self.recipe,
@@ -334,6 +339,10 @@ class CudaLearner:
             self.base(states),
             walked % 2 if self.recipe.snap_parity else None,
         )
+
+
+def _affine(inputs: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
+    return torch.addmm(bias, inputs, weights)
 
 
 def _side_by_side(steps: int, left: AnyArray, right: AnyArray) -> AnyArray:

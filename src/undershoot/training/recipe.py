@@ -261,6 +261,8 @@ def _value(key: str, kind: Any, value: Any, where: str) -> Any:
         allowed = " or ".join(kind)
     elif get_origin(kind) is Literal:
         allowed = " or ".join(get_args(kind))
+    elif fixed:
+        allowed = f"a list of {len(get_args(kind))} numbers, such as {json.dumps([0.0, 1.0][: len(get_args(kind))])}"
     else:
         allowed = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}.get(kind, "a list or table")
     raise UndershootError(f"{where}: {key} is {value!r}; it must be {allowed}")
