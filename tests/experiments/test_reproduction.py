@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 
 import commands
 import undershoot as us
+from undershoot.bundles import SHIPPED
 from undershoot.experiments import protocol
 from undershoot.experiments.executors import cluster, processes
 from undershoot.experiments.items import Item
@@ -51,7 +54,7 @@ def here() -> Executor:
 def small_items() -> list[Item]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(protocol, "PUZZLES", SMALL)
-        parts = items(TINY, ("table1", "ablation", "calibrators"))
+        parts = items(TINY, ("table1", "ablation", "calibrators", "sketch"))
     return [item for part in parts.values() for item in part]
 
 
@@ -167,6 +170,40 @@ def test_the_report_is_made_from_records_alone(finished: Store, small_items: lis
     assert table.rows[0][0] == "h0"
     assert [row[2] for row in table.rows if row[0] in ("learned, certified", "paper, exhaustive")] == ["100.0000 %"] * 2
     assert json.loads((finished.folder / "report" / "tables.json").read_text())["profile"] == "tiny"
+    kept = pyarrow.parquet.read_table(finished.folder / "records" / "searches.parquet")
+    assert len(kept) == sum(
+        item.spec["stop"] - item.spec["start"] for item in with_needs(small_items).values() if "stop" in item.spec
+    )
+
+
+def test_along_an_optimal_solution_the_certified_heuristics_stay_below(finished: Store, small_items: list[Item]) -> None:
+    path = Columns.from_table(finished.records([item for item in small_items if item.kind == "path"]))
+    for part in path.split("heuristic"):
+        assert part.of("true_cost").tolist() == list(range(31, -1, -1))
+    for name in ("base", "exhaustive", "learned"):
+        part = path.where(heuristic=name)
+        assert (part.of("h") <= part.of("true_cost")).all()
+    assert path.where(heuristic="learned").of("h").tolist() == list(range(31, -1, -1))
+
+
+def test_another_bundle_is_other_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("tiles-3x3", "tiles-3x3-label-free", "tiles-3x3-small"):
+        shutil.copytree(SHIPPED / name, tmp_path / name)
+    monkeypatch.setattr(protocol, "SHIPPED", tmp_path)
+    monkeypatch.setattr(protocol, "PUZZLES", ("tiles-3x3",))
+    before = with_needs(items(TINY, ("table1",))["table1"])
+    certificate = tmp_path / "tiles-3x3" / "certificate.json"
+    certificate.write_bytes(certificate.read_bytes() + b" ")
+    after = with_needs(items(TINY, ("table1",))["table1"])
+    changed = [item for key, item in after.items() if key not in before]
+    assert {item.spec["heuristic"] for item in changed} == {"learned"}
+    assert {item.kind for item in changed} == {"space", "search"}
+
+
+def test_a_report_without_records_is_refused(tmp_path: Path) -> None:
+    done = commands.undershoot("reproduce", "--only", "report", "--out", str(tmp_path / "empty"), code=2)
+    assert "holds no records yet" in done.stderr
+    assert "allowed are 1 to" in commands.undershoot("reproduce", "--workers", "0", code=2).stderr
 
 
 def test_spreads() -> None:

@@ -91,6 +91,21 @@ def test_what_is_trained_in_whole_numbers_is_what_runs(name: str, encoding: str)
     assert 1e-3 < np.abs(runs - clipped).max() < 0.2
 
 
+def test_wide_layers_of_large_weights_are_coarser_so_that_sums_stay_exact() -> None:
+    puzzle = us.puzzle("lights-out-3x3")
+    parameters = Parameters((puzzle.encoding.width, 1024, 700, 9), "cpu")
+    parameters.initialise(3, 2.0)
+    for weight, bias in zip(parameters.parts[2::2], parameters.parts[3::2], strict=True):
+        weight.data.copy_(weight.sign() * weight.abs().max())
+        bias.data.zero_()
+    states = puzzle.sample(300, 1)
+    with torch.no_grad():
+        trained = forward(puzzle.encoding, parameters.parts, states, Arithmetic.WHOLE).numpy()
+    whole = from_training(parameters.network())
+    assert np.abs(whole.weights[1]).max() == round(0.9 * 2**24 / 255 / 1024)
+    assert np.abs(NeuralHeuristic(puzzle, whole).raw(states) - trained).mean() < 0.02 * np.abs(trained).mean()
+
+
 @pytest.mark.parametrize("radius", [0, 6])
 def test_states_of_the_oracle_come_with_their_true_costs(radius: int) -> None:
     puzzle = us.puzzle("tiles-3x3")

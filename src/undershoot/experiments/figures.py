@@ -102,6 +102,26 @@ def landscapes(panels: dict[str, dict[str, Curve]], path: Path) -> None:
     _save(figure, path)
 
 
+def sketch(title: str, curves: dict[str, list[tuple[float, float]]], path: Path) -> None:
+    """h along one optimal solution; curves: (true cost, h) by heuristic. What lies above the true cost is shaded."""
+    figure, (axis,) = _figure(1)
+    highest = max(x for points in curves.values() for x, _ in points)
+    top = 1.05 * max(y for points in curves.values() for _, y in points)
+    axis.fill_between([0, highest], [0, highest], [top, top], color="#d9792b", alpha=0.08, linewidth=0, label="overestimates")
+    axis.plot([0, highest], [0, highest], "--", color="#111111", linewidth=1, label="true cost")
+    for name, points in curves.items():
+        x, y = (list(values) for values in zip(*points, strict=True))
+        colour = COLOURS.get(name, GREY)
+        axis.plot(x, y, MARKS.get(name, "o") + "-", color=colour, markersize=4, linewidth=1.2, label=name)
+    axis.invert_xaxis()
+    axis.set_ylim(0, top)
+    axis.set_xlabel("true cost left (moves): the solution goes from left to right")
+    axis.set_ylabel("h (moves)")
+    axis.set_title(title, loc="left")
+    axis.legend(frameon=False, fontsize=8)
+    _save(figure, path)
+
+
 def expansions(panels: dict[str, dict[str, tuple[float, float]]], path: Path) -> None:
     """Expansions by heuristic, a panel for each puzzle: mean and standard deviation over seeds."""
     figure, axes = _grid(len(panels))

@@ -1,9 +1,10 @@
 """The paper's protocol as data: what is trained, calibrated and searched in each profile."""
 
+import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from undershoot.bundles import LEARNED, SHIPPED
+from undershoot.bundles import CERTIFICATE, LEARNED, SHIPPED
 from undershoot.experiments.items import Item
 
 PUZZLES = ("lights-out-3x3", "lights-out-5x5", "tiles-3x3", "cube-2x2")
@@ -16,7 +17,7 @@ ALWAYS = ("scramble", "exhaustive", "exceptions")
 """Calibrations of every network of the paper's recipe."""
 OTHERS = ("max", "conformal", "grouped", "trajectory")
 BATCHES = (1, 128, 65_536)
-PARTS = ("table1", "ablation", "weighted", "calibrators", "ball", "latency", "report")
+PARTS = ("table1", "ablation", "weighted", "calibrators", "ball", "sketch", "latency", "report")
 """What `--only` takes; `report` computes nothing."""
 
 
@@ -95,6 +96,7 @@ def items(profile: Profile, parts: tuple[str, ...] = PARTS) -> dict[str, list[It
         "weighted": _weighted,
         "calibrators": _calibrators,
         "ball": _ball,
+        "sketch": _sketch,
         "latency": _latency,
     }
     return {part: builders[part](profile) for part in parts if part in builders}
@@ -116,6 +118,14 @@ def fixed_heuristics(profile: Profile, puzzle: str) -> list[str]:
     """Those that are not trained here."""
     shipped = [name for name in profile.shipped if (SHIPPED / f"{puzzle}{LEARNED[name][0]}").exists()]
     return ["base", *shipped, "table"]
+
+
+def _version(puzzle: str, name: str) -> dict[str, str]:
+    """Which bundle of the package a name stands for, so that another one is other work."""
+    if name not in LEARNED:
+        return {}
+    certificate = (SHIPPED / f"{puzzle}{LEARNED[name][0]}" / CERTIFICATE).read_bytes()
+    return {"certificate": hashlib.sha256(certificate).hexdigest()}
 
 
 def training(profile: Profile, puzzle: str, recipe: str, seed: int) -> Item:
@@ -152,6 +162,7 @@ def searches(
     spec: dict[str, Any] = {
         "puzzle": puzzle,
         "heuristic": heuristic,
+        **(_version(puzzle, heuristic) if source is None else {}),
         "seed": None if source is None else source.spec["seed"],
         "population": population,
         "weight": weight,
@@ -172,7 +183,7 @@ def _table1(profile: Profile) -> list[Item]:
     for puzzle in PUZZLES:
         fixed = fixed_heuristics(profile, puzzle)
         guides: list[tuple[str, Item | None]] = [(name, None) for name in fixed]
-        found += [Item("space", {"puzzle": puzzle, "heuristic": name}) for name in fixed]
+        found += [Item("space", {"puzzle": puzzle, "heuristic": name, **_version(puzzle, name)}) for name in fixed]
         for seed in profile.seeds:
             plain, biased = (training(profile, puzzle, recipe, seed) for recipe in ("mse", "paper"))
             over = space(profile, biased)
@@ -232,6 +243,14 @@ def _ball(profile: Profile) -> list[Item]:
         found += [trained, over, *searches(profile, BALL, population, "raw", trained, ties="deep")]
         found += [*searches(profile, BALL, population, "exhaustive", over, ties="deep")]
     return [*found, *searches(profile, BALL, population, "zero", ties="deep")]
+
+
+def _sketch(profile: Profile) -> list[Item]:
+    """Heuristics along one optimal solution."""
+    seed = profile.seeds[0]
+    plain, biased = (training(profile, ABLATION, recipe, seed) for recipe in ("mse", "paper"))
+    needs = {"mse": plain, "training": biased, "space": space(profile, biased)}
+    return [Item("path", {"puzzle": ABLATION, "seed": seed, **_version(ABLATION, "learned")}, needs)]
 
 
 def _latency(profile: Profile) -> list[Item]:

@@ -19,6 +19,8 @@ from undershoot.experiments.verdicts import PAPERS_STEPS, Verdict, verdicts
 from undershoot.files import written_atomically
 from undershoot.guarantees import Standing
 
+KINDS = {"train": "trainings", "space": "spaces", "search": "searches", "path": "path", "timing": "timings"}
+"""Of items, and what their records are called."""
 DRAWN = ("base", "mse", "raw", "scramble", "exhaustive", "learned", "table")
 """Heuristics in the figures."""
 
@@ -45,10 +47,11 @@ class Report:
 
 def make_report(store: Store, profile: Profile, items: list[Item], about: dict[str, Any]) -> Report:
     """Build it from the records in the store, and write report.md, index.html and the figures."""
-    by_kind = {
-        kind: Columns.from_table(store.records([item for item in items if item.kind == kind]))
-        for kind in ("train", "space", "search", "timing")
-    }
+    by_kind = {}
+    for kind, name in KINDS.items():
+        records = store.records([item for item in items if item.kind == kind])
+        store.write_table(name, records)
+        by_kind[kind] = Columns.from_table(records)
     searches, spaces = by_kind["search"], by_kind["space"]
     found = [
         *tables.table_one(searches, spaces),
@@ -62,11 +65,26 @@ def make_report(store: Store, profile: Profile, items: list[Item], about: dict[s
     if not found:
         raise UndershootError(f"{store.folder} holds no records yet; make some first: leave `--only report` out")
     folder = store.folder / "report"
-    report = Report(profile, about, found, _draw(folder, searches, spaces), verdicts(searches, spaces, profile.steps))
+    drawn = [*_draw_path(folder, by_kind["path"]), *_draw(folder, searches, spaces)]
+    claims = verdicts(searches, spaces, by_kind["timing"], profile.steps)
+    report = Report(profile, about, found, drawn, claims)
     for name, text in (("report.md", _markdown(report)), ("index.html", _page(report)), ("tables.json", _json(report))):
         with written_atomically(folder / name) as file:
             file.write(text.encode())
     return report
+
+
+def _draw_path(folder: Path, records: Columns) -> list[Figure]:
+    curves = {
+        NAMES[part.text("heuristic")[0]]: list(zip(part.of("true_cost").tolist(), part.of("h").tolist(), strict=True))
+        for part in records.split("heuristic")
+    }
+    if not curves:
+        return []
+    puzzle = records.text("puzzle")[0]
+    figures.sketch(f"{puzzle}: what heuristics say along an optimal solution", curves, folder / "sketch.png")
+    caption = f"Along an optimal solution of a farthest state of {puzzle}. Where h is above the true cost, A* may go wrong."
+    return [Figure(folder / "sketch.png", caption)]
 
 
 def _draw(folder: Path, searches: Columns, spaces: Columns) -> list[Figure]:

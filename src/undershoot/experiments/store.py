@@ -83,6 +83,15 @@ class Store:
                 tables.append(pyarrow.parquet.read_table(io.BytesIO(files[RECORDS])))
         return pyarrow.concat_tables(tables, promote_options="default") if tables else pyarrow.table({})
 
+    def write_table(self, name: str, records: "pyarrow.Table") -> None:
+        """All records of a kind as one file, for whoever wants to look further."""
+        import pyarrow.parquet
+
+        path = self.folder / "records" / f"{name}.parquet"
+        if len(records):
+            with written_atomically(path) as file:
+                pyarrow.parquet.write_table(records, file, compression="zstd", compression_level=19)
+
     def _set_aside(self, path: Path, why: str) -> None:
         warnings.warn(f"{path} is damaged ({why}); it is set aside, and its work is done again", stacklevel=3)
         path.replace(path.with_suffix(".damaged"))

@@ -24,6 +24,8 @@ from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.families import scores
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.heuristics.survey import Survey, compare_moves, values_of_space
+from undershoot.kernels.cpu import successors
+from undershoot.kernels.plan import forward_plan
 from undershoot.kernels.scrambles import derived_seed
 from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import DistanceTable
@@ -159,6 +161,28 @@ def do_search(spec: dict[str, Any], inputs: Inputs) -> Files:
     return {RECORDS: table_bytes(columns)}
 
 
+def do_path(spec: dict[str, Any], inputs: Inputs) -> Files:
+    """What heuristics say along an optimal solution of the farthest state: a record for each state and heuristic."""
+    puzzle, distances = by_name(spec["puzzle"]), _oracle(spec["puzzle"], None)
+    states = [distances.states_of_rows(distances.states - 1, distances.states)]
+    while (left := int(distances.distance(states[-1])[0])) > 0:
+        children, legal = successors(puzzle.table, states[-1])
+        costs = forward_plan(puzzle.table).cost[puzzle.table.contexts_of(states[-1])]
+        beyond = np.where(legal[0], distances.distance(children[0]) + costs[0], np.inf)
+        states.append(children[:, int(np.flatnonzero(beyond == left)[0])])
+    path = np.concatenate(states)
+    guides: dict[str, Heuristic] = {name: named(puzzle, name) for name in ("base", "learned")}
+    guides |= {"mse": _bundle(inputs["mse"], "bundle").raw, "raw": _bundle(inputs["training"], "bundle").raw}
+    guides |= {name: _bundle(inputs["space"], name).heuristic for name in ("scramble", "exhaustive")}
+    true_cost = distances.distance(path).tolist()
+    rows = [
+        {"puzzle": puzzle.name, "heuristic": name, "seed": spec["seed"], "true_cost": cost, "h": value}
+        for name, guide in guides.items()
+        for cost, value in zip(true_cost, guide(path).tolist(), strict=True)
+    ]
+    return {RECORDS: table_bytes(rows)}
+
+
 def do_timing(spec: dict[str, Any], inputs: Inputs) -> Files:
     """How long a network takes for one state and for batches; the best of several times."""
     puzzle, network = by_name(spec["puzzle"]), _bundle(inputs["training"], "bundle").raw
@@ -178,6 +202,7 @@ KINDS: dict[str, Callable[[dict[str, Any], Inputs], Files]] = {
     "train": do_training,
     "space": do_space,
     "search": do_search,
+    "path": do_path,
     "timing": do_timing,
 }
 

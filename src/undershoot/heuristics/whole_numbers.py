@@ -23,6 +23,8 @@ SUM_LIMIT = 2**24
 """float32 holds every whole number up to here."""
 UNIT = 2.0**-6
 """What an activation of 1 stands for in training."""
+TRAINED_LIMIT = 0.9 * SUM_LIMIT
+"""Sums are kept below this in training; the rest is room for what rounding adds."""
 SMALLEST_WEIGHT = np.float32(2.0**-20)
 """The largest weight of a neuron counts as at least so much."""
 LOWEST_SCALE, HIGHEST_SCALE = 2.0**-64, 2.0**64
@@ -95,6 +97,9 @@ def from_training(network: "Network") -> WholeNetwork:
     unit = np.float32(1)
     for number, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
         step = np.maximum(np.abs(weight).max(axis=0), SMALLEST_WEIGHT) / np.float32(HIGHEST_WEIGHT)
+        if number:  # coarser where a sum could become too large
+            reach = HIGHEST_ACTIVATION * np.abs(weight).sum(axis=0) + np.abs(bias) / unit
+            step = np.maximum(step, reach / np.float32(TRAINED_LIMIT))
         weights.append(np.rint(weight / step).astype(np.int8))
         biases.append(np.rint(bias / (step * unit)).astype(np.int32))
         is_last = number == len(network.weights) - 1

@@ -106,8 +106,7 @@ def known_states(puzzle: Puzzle, recipe: Recipe) -> DistanceTable | None:
         return oracle(puzzle, radius=recipe.exact_radius or None)
     except SpaceTooLarge as error:
         raise SpaceTooLarge(
-            f"exact_share is {recipe.exact_share:g}, so true costs are needed. {error} "
-            "In a recipe that is exact_radius=R; or take the recipe label-free, which needs none."
+            f"exact_share is {recipe.exact_share:g}, so true costs are needed. {error} In a recipe that is exact_radius=R."
         ) from error
 
 

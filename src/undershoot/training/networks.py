@@ -12,7 +12,7 @@ from torch import Tensor
 from undershoot.arrays import AnyArray
 from undershoot.heuristics.neural import Network
 from undershoot.heuristics.neural_cuda import later_layers
-from undershoot.heuristics.whole_numbers import HIGHEST_WEIGHT, SMALLEST_WEIGHT, UNIT
+from undershoot.heuristics.whole_numbers import HIGHEST_WEIGHT, SMALLEST_WEIGHT, TRAINED_LIMIT, UNIT
 from undershoot.kernels.networks import HIGHEST_ACTIVATION, first_layer, first_layer_gradient
 from undershoot.puzzles.encoding import Encoding
 
@@ -86,17 +86,23 @@ def layers(first: Callable[[Tensor, Tensor], Tensor], parts: Sequence[Tensor], a
         for weight, bias in zip(parts[2::2], parts[3::2], strict=True):
             x = torch.addmm(bias, x.clamp(0, HIGHEST_ACTIVATION * UNIT), weight)
         return x
-    step = _step(parts[0])
+    step = _step(parts[0], None)
     x = first(_rounded(parts[0] / step), torch.zeros_like(parts[1])) * step + parts[1]
     for weight, bias in zip(parts[2::2], parts[3::2], strict=True):
-        step = _step(weight)
+        step = _step(weight, bias)
         # Products of whole numbers, so that even coarse arithmetic makes no error.
         x = (_rounded((x / UNIT).clamp(0, HIGHEST_ACTIVATION)) @ _rounded(weight / step)) * (step * UNIT) + bias
     return x
 
 
-def _step(weight: Tensor) -> Tensor:
-    return weight.detach().abs().amax(dim=0).clamp_min(float(SMALLEST_WEIGHT)) / HIGHEST_WEIGHT
+def _step(weight: Tensor, bias: Tensor | None) -> Tensor:
+    """float32[out]: what a whole weight of 1 stands for, as in `from_training`; no bias for the first layer."""
+    size = weight.detach().abs()
+    step = size.amax(dim=0).clamp_min(float(SMALLEST_WEIGHT)) / HIGHEST_WEIGHT
+    if bias is None:
+        return step
+    reach = HIGHEST_ACTIVATION * size.sum(dim=0) + bias.detach().abs() / UNIT
+    return torch.maximum(step, reach / TRAINED_LIMIT)
 
 
 def _rounded(x: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from undershoot.errors import UndershootError
+from undershoot.errors import SpaceTooLarge, UndershootError
 from undershoot.kernels.scrambles import deepest
 from undershoot.oracles.cache import oracle
 from undershoot.puzzles.puzzle import Puzzle
@@ -55,7 +55,7 @@ def recipe(puzzle: Puzzle, name: str = "paper") -> Recipe:
     depth = deepest(puzzle.table, MAX_DEPTH.get(puzzle.name, OTHER_DEPTH))
     settings = RECIPES[name][0]
     if name in ("exact", "label-free"):
-        levels = len(oracle(puzzle).histogram) - 1 if name == "exact" else depth
+        levels = _largest_cost(puzzle) if name == "exact" else depth
         depth = deepest(puzzle.table, FAR.get(puzzle.name, depth))
         settings = {
             **settings,
@@ -67,3 +67,13 @@ def recipe(puzzle: Puzzle, name: str = "paper") -> Recipe:
             "curriculum": Curriculum(first_depth=depth, max_depth=depth, interval=2000),
         }
     return replace(Recipe(puzzle.name, curriculum=Curriculum(max_depth=depth)), **settings)
+
+
+def _largest_cost(puzzle: Puzzle) -> int:
+    try:
+        return len(oracle(puzzle).histogram) - 1
+    except SpaceTooLarge as error:
+        raise SpaceTooLarge(
+            f"the recipe exact learns from true costs. {error} The recipe label-free needs none; it can mix in those "
+            "of a ball: --set exact_share=0.5 --set exact_radius=R."
+        ) from error
