@@ -61,6 +61,7 @@ IDEAS: dict[str, dict[str, list[str]]] = {
     },
 }
 WIDTH = 384
+THREADS = os.cpu_count() or 1
 IMAGES_OF = 200_000
 """States on which the largest value over all images is looked at."""
 
@@ -242,8 +243,6 @@ def main() -> None:
         device = torch.cuda.get_device_name() if given.device == "cuda" else "cpu"
         print(json.dumps({"puzzle": puzzle.name, "recipe": given.recipe, "device": device, "rows": rows}, indent=2))
 
-
-THREADS = os.cpu_count() or 1
 
 if __name__ == "__main__":
     main()

@@ -145,11 +145,14 @@ def test_terminals_without_block_characters_are_no_reason_to_fail() -> None:
 
 
 def documented_commands() -> list[str]:
-    commands = []
+    """In their order; those of an earlier page are not run again."""
+    commands: list[str] = []
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
-        for block in re.findall(r"```sh\n(.*?)```", path.read_text(), re.DOTALL):
-            commands += [line.split("#")[0].strip() for line in block.splitlines() if line.startswith("undershoot ")]
-    return list(dict.fromkeys(commands))
+        blocks = "".join(re.findall(r"```sh\n(.*?)```", path.read_text(), re.DOTALL))
+        found = [line.split("#")[0].strip() for line in blocks.splitlines() if line.startswith("undershoot ")]
+        before = set(commands)
+        commands += [command for command in found if command not in before]
+    return commands
 
 
 def test_there_are_documented_commands() -> None:
@@ -167,6 +170,17 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("command", documented_commands())
 def test_documented_commands_work(command: str, clone: Path) -> None:
     undershoot(*shlex.split(command)[1:], folder=clone)
+
+
+def test_the_output_in_the_readme_is_real() -> None:
+    shown = re.findall(r"```\n\$ (undershoot .*?)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(shown) >= 2
+    for command, output in shown:
+        done = undershoot(*shlex.split(command)[1:]).stdout
+        lines = [
+            [re.sub(r"\d+\.\d+ s\b", "S", line).rstrip() for line in text.strip("\n").splitlines()] for text in (done, output)
+        ]
+        assert lines[0] == lines[1]
 
 
 def test_documented_puzzle_files_are_valid(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The bundles that come with the package: certified, small, and used by default."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -62,7 +63,35 @@ def test_it_does_not_overestimate_on_states_near_and_far(name: str) -> None:
     near = us.oracle(us.puzzle("cube-2x2"), radius=5)
     values = heuristic(near.states_of_rows(0, near.states))
     assert (values <= np.repeat(np.arange(6), near.histogram)).all()
-    assert heuristic(heuristic.puzzle.sample(20_000, 5)).max() <= 11
+    far = heuristic.puzzle.sample(20_000, 5)
+    assert (heuristic(far) <= us.oracle(heuristic.puzzle).distance(far)).all()
+
+
+def test_a_folder_of_the_same_name_does_not_take_the_place_of_what_comes_with_the_package(tmp_path: Path) -> None:
+    shutil.copytree(SHIPPED / "lights-out-3x3-paper", tmp_path / "tiles-3x3")
+    done = commands.undershoot("solve", "tiles-3x3", "--random", "1", "--json", folder=tmp_path)
+    assert json.loads(done.stdout)["results"][0]["optimality"] == "proven"
+
+
+def test_bundles_of_the_package_have_names() -> None:
+    tiles = us.puzzle("tiles-3x3")
+    states = tiles.sample(100, 0)
+    assert (us.heuristic(tiles, "tiles-3x3-small")(states) == us.heuristic(tiles, "small")(states)).all()
+    assert (us.load("8-puzzle")(states) == us.heuristic(tiles, "learned")(states)).all()
+    with pytest.raises(us.UndershootError, match='did you mean "cube-2x2-small"'):
+        us.load("cube-2x2-smal")
+
+
+def test_a_network_that_was_trained_on_another_encoding_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def other(seed: int) -> np.random.PCG64:
+        return generator(seed + 1)
+
+    generator = np.random.PCG64
+    monkeypatch.setattr(np.random, "PCG64", other)
+    fresh = dataclasses.replace(us.puzzle("tiles-3x3"))  # whose encodings are not known yet
+    monkeypatch.setattr("undershoot.bundles.catalogue.puzzle", lambda _: fresh)
+    with pytest.raises(us.UndershootError, match="another encoding of states"):
+        us.load("tiles-3x3")
 
 
 def test_small_bundles_take_a_quarter_of_the_packed_table() -> None:

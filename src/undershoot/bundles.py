@@ -12,6 +12,7 @@ the calibration) that they are for.
 """
 
 import dataclasses
+import difflib
 import hashlib
 import json
 import math
@@ -37,7 +38,7 @@ from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.puzzles import catalogue, puzzle_file
 from undershoot.puzzles.puzzle import Puzzle
 
-FORMAT = "undershoot bundle 1"
+FORMAT = "undershoot bundle 2"
 CONFIG, MODEL, CARD, DEFINITION = "config.json", "model.safetensors", "README.md", "puzzle.toml"
 CALIBRATION, EXCEPTIONS, CERTIFICATE = "calibration.json", "exceptions.safetensors", "certificate.json"
 FLOAT, WHOLE = "float32, fixed order of additions, 1", "whole numbers, exact on every device, 1"
@@ -141,6 +142,7 @@ class Bundle:
             "architecture": "multilayer perceptron, ReLU, weights [in, out]",
             "encoding": self.encoding,
             "canonical": self.canonical,
+            "inputs": self.raw.encoding.digest,
             "arithmetic": self.arithmetic,
             "widths": [*self.network.widths],
             "recipe": self.recipe,
@@ -187,7 +189,7 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
     puzzle = puzzle_file.load(folder / DEFINITION) if DEFINITION in contents else catalogue.puzzle(config["puzzle"])
     if puzzle.table.fingerprint != config["fingerprint"]:
         raise UndershootError(f"{folder} was made for another {config['puzzle']} than this version of undershoot has")
-    return Bundle(
+    bundle = Bundle(
         puzzle,
         _network(folder / MODEL, contents[MODEL], config["widths"], config["arithmetic"]),
         config["recipe"],
@@ -197,6 +199,11 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
         config["canonical"],
         name=name,
     )
+    if bundle.raw.encoding.digest != config["inputs"]:
+        raise UndershootError(
+            f"{folder} was trained on another encoding of states than this version of undershoot has; train it again"
+        )
+    return bundle
 
 
 def load(path: str | Path, device: str = "cpu") -> LearnedHeuristic | CalibratedHeuristic:
@@ -232,8 +239,8 @@ def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
             raise UndershootError(
                 f"no heuristic `{name}` for {puzzle.name} comes with the package; train one: undershoot train PUZZLE"
             )
-        return dataclasses.replace(read_bundle(folder.name), name=name).heuristic
-    if name in HEURISTICS or not Path(name).exists():
+        return dataclasses.replace(read_bundle(folder), name=name).heuristic
+    if name in HEURISTICS or not (Path(name).exists() or (SHIPPED / name).exists()):
         return named(puzzle, name, tuple(LEARNED))
     loaded = load(name)
     if loaded.fingerprint != puzzle.table.fingerprint:
@@ -248,13 +255,15 @@ def default_heuristic(puzzle: Puzzle) -> str:
 
 def bundle_folder(path: str | Path) -> Path:
     """The folder of a bundle; for a run folder, the bundle in it; by a name alone, one that comes with the package."""
-    folder = Path(path)
+    folder = Path(catalogue.ALIASES.get(str(path), path))
     if (folder / "bundle" / CONFIG).exists():
         return folder / "bundle"
     if not (folder / CONFIG).exists() and len(folder.parts) == 1 and (SHIPPED / folder / CONFIG).exists():
         return SHIPPED / folder
     if not folder.is_dir():
-        raise UndershootError(f"there is no bundle at {folder}; train one: undershoot train PUZZLE --out {folder}")
+        close = difflib.get_close_matches(str(path), [known.name for known in SHIPPED.iterdir()], n=1)
+        hint = f'; did you mean "{close[0]}"?' if close else f"; train one: undershoot train PUZZLE --out {folder}"
+        raise UndershootError(f"there is no bundle at {folder}{hint}")
     if (folder / "recipe.toml").exists() and not (folder / CONFIG).exists():
         raise UndershootError(f"the run in {folder} has not ended, so it has no bundle yet; go on with --resume")
     return folder
@@ -320,7 +329,7 @@ def _read_certificate(folder: Path, bundle: Bundle) -> dict[str, Any] | None:
         raise UndershootError(f"{path} is the certificate of another puzzle ({certificate.get('puzzle')})")
     if certificate["weights"] != bundle.weights_digest:
         raise UndershootError(f"{path} was issued for other weights than those in {MODEL}; certify again")
-    if [certificate["encoding"], certificate["canonical"]] != [bundle.encoding, bundle.canonical]:
+    if certificate["inputs"] != bundle.raw.encoding.digest:
         raise UndershootError(f"{path} was issued for another encoding of states than {CONFIG} names; certify again")
     if certificate["calibration"] != bundle.calibration_digest:
         raise UndershootError(f"{path} was issued for another calibration than {CALIBRATION}; certify again")
@@ -363,7 +372,10 @@ def _digest(document: dict[str, Any]) -> str:
 def check_replaceable(folder: Path) -> None:
     """Refuse a folder that holds more than a bundle, since writing replaces all of it."""
     if SHIPPED in folder.resolve().parents:
-        raise UndershootError(f"the bundle {folder.name} comes with the package and stays as it is; choose another --out")
+        raise UndershootError(
+            f"the bundle {folder.name} comes with the package and stays as it is; copy it first "
+            f"(cp -r {folder} COPY), or calibrate it with --out COPY"
+        )
     known = {CONFIG, MODEL, CARD, DEFINITION, CALIBRATION, EXCEPTIONS, CERTIFICATE}
     others = sorted({path.name for path in folder.iterdir()} - known) if folder.is_dir() else []
     if others or (folder.exists() and not folder.is_dir()):

@@ -100,6 +100,9 @@ def test_a_margin_of_levels_within_a_ball_proves_within_it() -> None:
     values = CalibratedHeuristic(network, calibration)(inside.states_of_rows(0, inside.states))
     assert (values <= np.repeat(np.arange(9), inside.histogram)).all()
     assert calibration.guarantee.within == 8
+    # Beyond the ball nothing is proven, but levels that were never seen do not let every state pass.
+    seen = [margin for margin in calibration.level_margins[1:9] if np.isfinite(margin)]
+    assert set(calibration.level_margins[9:]) == {max([0.0, *seen])}
 
 
 @pytest.mark.parametrize("method", ["grouped", "max", "conformal"])

@@ -1,5 +1,6 @@
 """Items, store, runner and report, on a profile small enough for tests."""
 
+import io
 import json
 import os
 import shutil
@@ -8,7 +9,9 @@ import subprocess
 import sys
 import time
 import warnings
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,13 +24,13 @@ import commands
 import undershoot as us
 from undershoot.bundles import SHIPPED
 from undershoot.experiments import protocol
-from undershoot.experiments.executors import cluster, processes
+from undershoot.experiments.executors import Workers, cluster, processes
 from undershoot.experiments.items import Item
 from undershoot.experiments.protocol import PARTS, PROFILES, Profile, items, populations, searches
 from undershoot.experiments.report import make_report
 from undershoot.experiments.runner import run, with_needs
 from undershoot.experiments.store import RECORDS, Store
-from undershoot.experiments.tables import Columns, expanded, spread
+from undershoot.experiments.tables import Columns, expanded, share, shares, spread, table_one
 from undershoot.experiments.work import TIMED, do
 
 TINY = replace(
@@ -44,16 +47,20 @@ TINY = replace(
     calibrators=("lights-out-3x3",),
 )
 SMALL = ("lights-out-3x3", "tiles-3x3")
+"""Without the larger spaces; the sketch is of the 8-puzzle then."""
 
 
-def here() -> Executor:
-    return ThreadPoolExecutor(1)
+@contextmanager
+def here() -> Iterator[Workers]:
+    with ThreadPoolExecutor(1) as pool:
+        yield Workers(pool, 1)
 
 
 @pytest.fixture(scope="module")
 def small_items() -> list[Item]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(protocol, "PUZZLES", SMALL)
+        patch.setattr(protocol, "SKETCH", "tiles-3x3")
         parts = items(TINY, ("table1", "ablation", "calibrators", "sketch"))
     return [item for part in parts.values() for item in part]
 
@@ -61,7 +68,7 @@ def small_items() -> list[Item]:
 @pytest.fixture(scope="module")
 def finished(small_items: list[Item], tmp_path_factory: pytest.TempPathFactory) -> Store:
     store = Store(tmp_path_factory.mktemp("done"), TINY.to_dict())
-    run(small_items, store, here, 1)
+    run(small_items, store, here)
     return store
 
 
@@ -114,21 +121,63 @@ def test_records_agree_with_searches_made_directly(finished: Store, small_items:
 
 
 def test_nothing_is_done_twice_and_damage_is_named_and_mended(finished: Store, small_items: list[Item]) -> None:
-    assert run(small_items, finished, here, 1) == 0
+    assert run(small_items, finished, here) == 0
     before = contents(finished, small_items)
     victim = next(item for item in small_items if item.kind == "search")
     data = bytearray(finished.path(victim).read_bytes())
     data[len(data) // 2] ^= 1
     finished.path(victim).write_bytes(data)
     with pytest.warns(UserWarning, match=victim.key):
-        assert run(small_items, finished, here, 1) == 1
+        assert run(small_items, finished, here) == 1
     assert contents(finished, small_items) == before
+
+
+def test_damage_of_any_kind_is_seen(tmp_path: Path) -> None:
+    store, item = Store(tmp_path / "store", TINY.to_dict()), Item("train", {"puzzle": "tiles-3x3"})
+    store.write(item, {RECORDS: bytes(range(200)), "seconds.txt": b"1.0"})
+    whole = store.path(item).read_bytes()
+    assert store.read(item) == {RECORDS: bytes(range(200)), "seconds.txt": b"1.0"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for at in range(0, len(whole), 3):
+            damaged = bytearray(whole)
+            damaged[at] ^= 1 << at % 8
+            store.path(item).write_bytes(damaged)
+            assert store.read(item) in (None, {RECORDS: bytes(range(200)), "seconds.txt": b"1.0"})
+    other = Item("train", {"puzzle": "cube-2x2"})
+    store.path(other).write_bytes(whole)
+    with pytest.warns(UserWarning, match="of other work"):
+        assert store.read(other) is None
+
+
+def test_workers_end_with_their_parent(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    parent = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    worker = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{worker}").exists() and Path(f"/proc/{worker}/stat").read_text().split()[2] != "Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+PARENT = """
+import os, time
+from undershoot.experiments.executors import processes
+if __name__ == "__main__":
+    with processes(1) as workers:
+        print(workers.executor.submit(os.getpid).result(), flush=True)
+        time.sleep(60)
+"""
 
 
 def test_processes_make_the_same_records(finished: Store, small_items: list[Item], tmp_path: Path) -> None:
     some = [item for item in small_items if item.spec["puzzle"] == "lights-out-3x3"]
     other = Store(tmp_path / "other", TINY.to_dict())
-    assert run(some, other, lambda: processes(2), 2) == len(with_needs(some))
+    assert run(some, other, lambda: processes(2)) == len(with_needs(some))
     assert contents(other, some) == contents(finished, some)
 
 
@@ -153,13 +202,13 @@ def test_a_worker_of_a_cluster_that_is_killed_costs_no_records(
 
     with warnings.catch_warnings(), _workers(2) as local:
         warnings.simplefilter("ignore")
-        run(some, other, lambda: cluster(local.scheduler_address), 2, kill)
+        run(some, other, lambda: cluster(local.scheduler_address), kill)
     assert killed
     assert contents(other, some) == contents(finished, some)
 
 
 def test_the_report_is_made_from_records_alone(finished: Store, small_items: list[Item]) -> None:
-    report = make_report(finished, TINY, small_items, {"host": "here"})
+    report = make_report(finished, TINY, list(with_needs(small_items).values()))
     assert {table.key for table in report.tables} >= {"table1-tiles-3x3-published", "ablation", "spaces", "calibrators"}
     page = (finished.folder / "report" / "index.html").read_text()
     assert "data:image/png;base64" in page
@@ -212,25 +261,55 @@ def test_spreads() -> None:
     assert spread([]) == spread([float("nan")]) == "–"
 
 
+def test_only_what_holds_of_all_is_100_percent() -> None:
+    assert share(100 * (1 - 1 / 8_388_608), 4) == "99.9999"
+    assert shares([100.0, 100.0], 2) == "100.00 %"
+    assert shares([99.99999, 100.0], 2) == "99.99 ± 0.00 %"
+    assert shares([], 2) == "–"
+
+
+def test_where_all_solved_means_those_of_the_table() -> None:
+    names = ["base", "base", "raw", "raw", "max", "max"]
+    columns = {"puzzle": ["tiles-3x3"] * 6, "population": ["uniform"] * 6, "heuristic": names}
+    numbers = {"instance": [0, 1] * 3, "cost": [5, 7, 5, np.nan, np.nan, np.nan], "expanded": [10, 30, 20, 40, 50, 50]}
+    fixed = {"seed": 0.0, "h": 1.0, "true_cost": 5.0, "weight": 1.0, "budget": 50.0, "reopened": 0.0, "seconds": 0.001}
+    records = Columns(
+        {name: np.array(values, dtype=object) for name, values in columns.items()}
+        | {name: np.array(values, dtype=float) for name, values in numbers.items()}
+        | {name: np.full(6, value) for name, value in fixed.items()}
+    )
+    (table,) = table_one(records, Columns({}))
+    column = next(number for number, name in enumerate(table.columns) if name.startswith("where all solved"))
+    assert table.columns[column] == "where all solved (1)"
+    assert [row[column] for row in table.rows] == ["10.0", "20.0"]
+
+
 def test_bad_input_is_refused(tmp_path: Path) -> None:
-    Store(tmp_path / "tiny", TINY.to_dict())
+    Store(tmp_path / "tiny", TINY.to_dict()).write(Item("train", {}), {RECORDS: b"x"})
     with pytest.raises(us.UndershootError, match="of the profile tiny"):
         Store(tmp_path / "tiny", PROFILES["quick"].to_dict())
+    Store(tmp_path / "quick", PROFILES["quick"].to_dict()).write(Item("train", {}), {RECORDS: b"x"})
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "mine.txt").write_text("keep")
     with pytest.raises(us.UndershootError, match="holds other files"):
         Store(tmp_path / "notes", TINY.to_dict())
+    (tmp_path / "file").write_text("")
     for arguments, message in (
         (("--profile", "slow"), "no profile"),
+        (("--out", str(tmp_path / "notes")), "holds other files"),
+        (("--out", str(tmp_path / "file")), "cannot use"),
+        (("--scheduler", "nonsense", "--out", str(tmp_path / "new")), "must be an address"),
         (("--only", "table9"), 'no part "table9"'),
         (("--seeds", "0"), "allowed are 1 to 1,000"),
-        (("--out", str(tmp_path / "tiny")), "holds a reproduction already"),
+        (("--out", str(tmp_path / "tiny")), "of the profile tiny"),
+        (("--out", str(tmp_path / "quick")), "holds a reproduction already"),
     ):
         assert message in commands.undershoot("reproduce", *arguments, code=2).stderr
     began = time.monotonic()
     done = commands.undershoot("reproduce", "--scheduler", "tcp://127.0.0.1:9", "--out", str(tmp_path / "new"), code=2)
     assert "no Dask scheduler answers" in done.stderr
     assert time.monotonic() - began < 30
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_disk_that_is_full_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +332,7 @@ if __name__ == "__main__":
     protocol.PUZZLES = ("lights-out-3x3",)
     chosen = t.items(t.TINY, ("table1",))["table1"]
     store = t.Store(Path(sys.argv[1]), t.TINY.to_dict())
-    t.run(chosen, store, lambda: t.processes(2), 2, lambda done, *_: print(done, flush=True))
+    t.run(chosen, store, lambda: t.processes(2), lambda done, *_: print(done, flush=True))
 """
 
 
@@ -284,8 +363,12 @@ def test_every_kind_of_item_says_how_long_it_took(finished: Store, small_items: 
         assert files is not None
         assert float(files["seconds.txt"]) > 0
     trained = next(item for item in small_items if item.kind == "train")
-    timed = do("timing", {"puzzle": trained.spec["puzzle"], "batches": [1, 64]}, {"training": finished.read(trained) or {}})
-    assert RECORDS in timed
+    population = {"name": "timed", "depths": [3], "per_depth": 2, "seed": 0}
+    spec = {"puzzle": trained.spec["puzzle"], "batches": [1, 64], "population": population, "budget": 100}
+    timed = do("timing", spec, {"training": finished.read(trained) or {}})
+    rows = pyarrow.parquet.read_table(io.BytesIO(timed[RECORDS])).to_pylist()
+    assert [(row["what"], row["count"]) for row in rows] == [("states", 1), ("states", 64), ("search", 1)]
+    assert all(row["seconds"] > 0 for row in rows)
 
 
 def test_a_profile_is_plain_values() -> None:

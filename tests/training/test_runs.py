@@ -192,7 +192,7 @@ def test_train_shows_people_how_h_compares_with_the_true_cost(tmp_path: Path) ->
         (["--device=tpu"], "it must be cpu or cuda"),
         (["--set=tf32=true"], "only CUDA has it"),
         (["--set=curriculum.first_depth=9"], "curriculum.max_depth is 4; allowed are 9 to 1000"),
-        (["--set=curriculum.budgets=[[1,2,3]]"], "budgets is [1, 2, 3]; it must be a list or table"),
+        (["--set=curriculum.budgets=[[1,2,3]]"], "budgets is [1, 2, 3]; it must be a list of 2 numbers"),
         (["--set=learning_rate=" + "9" * 400], "it must be a number"),
         (["--recipe=missing.toml"], "cannot read the recipe missing.toml"),
     ],

@@ -235,7 +235,7 @@ def test_recipes_that_make_no_sense_are_refused() -> None:
         ({"target_discount": 0.1}, "levels are whole costs"),
         ({"encoding": "presses"}, "no encoding `presses`"),
         ({"encoding": "cells"}, "takes states as they are"),
-        ({"penalty_ramp": (0.5, 0.2)}, "penalty_ramp is 0.2"),
+        ({"penalty_ramp": (0.5, 0.2)}, "the second no less"),
         ({"exact_share": 1.5}, "exact_share is 1.5"),
     ):
         with pytest.raises(us.UndershootError, match=message):

@@ -38,5 +38,8 @@ def level_margins(
         most = int(share * (end - begin))
         margins[cost] = -np.partition(-values, most)[most] if len(values) else -np.inf
         listed.append(begin + np.flatnonzero(values > margins[cost]))
+    if distances.radius is not None:  # what no state was seen to reach is as hard to pass as the hardest that some did
+        seen = margins[1 : len(ends)]
+        margins[len(ends) :] = seen[np.isfinite(seen)].max(initial=0.0)
     rows: AnyArray = np.concatenate(listed) if listed else np.zeros(0, dtype=np.int64)
     return tuple(margins.tolist()), rows.astype(np.int64)

@@ -46,6 +46,9 @@ def main() -> None:
     except OSError as error:
         print(f"undershoot: {error}", file=sys.stderr)
         sys.exit(1)
+    except MemoryError:
+        print("undershoot: there is not enough memory for this", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         print("undershoot: interrupted", file=sys.stderr)
         sys.exit(130)

@@ -272,7 +272,7 @@ def _draw(bundle: "Bundle", calibrated: "CalibratedHeuristic", folder: Path) -> 
     """The landscape beside the bundle, where true costs are known."""
     from undershoot.calibration.populations import whole_space
     from undershoot.errors import NotAvailable
-    from undershoot.experiments.figures import landscape
+    from undershoot.experiments.figures import landscapes
     from undershoot.heuristics.analytic import base
     from undershoot.heuristics.survey import survey
 
@@ -281,14 +281,14 @@ def _draw(bundle: "Bundle", calibrated: "CalibratedHeuristic", folder: Path) -> 
     except NotAvailable:
         return None
     drawn: dict[str, Heuristic] = {"network": bundle.raw, calibrated.calibration.method: calibrated, "h0": base(bundle.puzzle)}
-    curves: dict[str, list[tuple[int, float, float]]] = {}
+    curves: dict[str, list[tuple[float, float, float]]] = {}
     with progress("drawing the landscape", len(drawn)) as report:
         for name, heuristic in drawn.items():
             report(len(curves), name)
             by_cost = survey(heuristic, distances, os.cpu_count() or 1).by_cost
             curves[name] = [(c, mean, spread) for c, (count, mean, spread) in enumerate(by_cost.tolist()) if count]
     path = folder.parent / f"{folder.name}-landscape.png"
-    landscape(f"{bundle.puzzle.name}: h by true cost, all {distances.states:,} states", curves, path)
+    landscapes({f"{bundle.puzzle.name}: h by true cost, all {distances.states:,} states": curves}, path)
     return path
 
 

@@ -47,26 +47,19 @@ def reproduce(
         raise UndershootError(f"--workers is {workers}; allowed are 1 to {MOST_WORKERS}")
     count = workers or os.cpu_count() or 1
     folder = out or Path("runs") / f"reproduce-{plan.name}"
-    if folder.exists() and any(folder.iterdir()) and not resume and parts != ("report",):
-        raise UndershootError(f"{folder} holds a reproduction already; go on with --resume, or choose another --out")
     store = Store(folder, plan.to_dict())
+    if not store.is_new and not resume and parts != ("report",):
+        raise UndershootError(f"{folder} holds a reproduction already; go on with --resume, or choose another --out")
     chosen = [item for part in items(plan, parts).values() for item in part]
     began = time.perf_counter()
-    done = 0
     if chosen:
-        everything = with_needs(chosen)
-        with progress(f"reproducing, {plan.name}", len(everything)) as show:
+        store.begin({"command": shlex.join(["undershoot", *sys.argv[1:]]), **environment()})
+        with progress(f"reproducing, {plan.name}", len(with_needs(chosen))) as show:
             executor = (lambda: processes(count)) if scheduler is None else (lambda: cluster(scheduler))
-            done = run(chosen, store, executor, count, lambda ended, _, name: show(ended, name))
+            run(chosen, store, executor, lambda ended, _, name: show(ended, name))
     seconds = time.perf_counter() - began
-    about = {
-        "command": shlex.join(["undershoot", *sys.argv[1:]]),
-        "profile": ", ".join(f"{key} {value}" for key, value in plan.to_dict().items()),
-        "computing": f"{seconds:.0f} s for {done} of {len(with_needs(chosen))} pieces of work, {count} at a time",
-        **environment(),
-    }
     known = list(with_needs(item for part in items(plan).values() for item in part).values())
-    report = make_report(store, plan, known, about)
+    report = make_report(store, plan, known)
     page = folder / "report" / "index.html"
     if as_json:
         tables = [{"key": t.key, "title": t.title, "columns": t.columns, "rows": t.rows} for t in report.tables]
@@ -94,8 +87,10 @@ def _profile(name: str, seeds: int | None) -> "Profile":
 def _show(report: "Report", seconds: float, page: Path) -> None:
     from rich.table import Table
 
+    from undershoot.experiments.tables import SOLVED_ONLY
+
     console = stdout()
-    kept = ("heuristic", "admissible, all states", "solved", "expanded, all", "the paper's", "gap")
+    kept = ("heuristic", "admissible, all states", "solved", "expanded, all", SOLVED_ONLY, "gap")
     for found in report.tables:
         if not found.key.startswith("table1") or not found.key.endswith("published"):
             continue
@@ -108,4 +103,5 @@ def _show(report: "Report", seconds: float, page: Path) -> None:
         console.print(table, "")
     for verdict in report.verdicts:
         console.print(plain(f"{verdict.verdict}: {verdict.claim}. {verdict.reason}."))
+    console.print(plain("[Figures in brackets] are the paper's. Pieces of work: " + report.about["work"] + "."))
     console.print(plain(f"\n{seconds:.0f} s of computing; the report: {page}"), soft_wrap=True)

@@ -2,9 +2,13 @@
 
 import multiprocessing
 import os
+import re
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from undershoot.errors import UndershootError
@@ -14,14 +18,24 @@ ANSWER_WITHIN = 5.0
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
+@dataclass(frozen=True)
+class Workers:
+    """Those who do the work."""
+
+    executor: Executor
+    count: int
+    """How many pieces run at once."""
+
+
 @contextmanager
-def processes(count: int) -> Iterator[Executor]:
+def processes(count: int) -> Iterator[Workers]:
     """So many processes with one thread each, so that they do not fight over the cores."""
     kept = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))  # read by libraries when they are loaded, in the new processes
-    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_end_with, initargs=(os.getpid(),))
     try:
-        yield pool
+        yield Workers(pool, count)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         for name, value in kept.items():
@@ -31,20 +45,34 @@ def processes(count: int) -> Iterator[Executor]:
                 os.environ[name] = value
 
 
+def _end_with(parent: int) -> None:
+    """End this process when the one that started it is gone."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 @contextmanager
-def cluster(address: str) -> Iterator[Executor]:
+def cluster(address: str) -> Iterator[Workers]:
     """The workers of the Dask scheduler at this address."""
+    if not re.fullmatch(r"(tcp|tls|ws|wss)://.+:\d+", address):
+        raise UndershootError(f'--scheduler is "{address}"; it must be an address such as tcp://127.0.0.1:8786')
     try:
         from distributed import Client
     except ImportError as error:
         raise UndershootError("--scheduler needs Dask: pip install 'undershoot[cluster]'") from error
     try:
         client: Any = Client(address, timeout=ANSWER_WITHIN, set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, TimeoutError, ValueError) as error:
+    except Exception as error:  # whatever answers there, or does not
         raise UndershootError(f"no Dask scheduler answers at {address} within {ANSWER_WITHIN:g} seconds") from error
     try:
-        if not client.scheduler_info()["workers"]:
+        threads = sum(client.nthreads().values())
+        if not threads:
             raise UndershootError(f"the Dask scheduler at {address} has no workers; start some: dask worker {address}")
-        yield client.get_executor(pure=False, retries=3)
+        yield Workers(client.get_executor(pure=False, retries=3), threads)
     finally:
         client.close()

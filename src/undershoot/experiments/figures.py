@@ -50,23 +50,6 @@ def _save(figure: Any, path: Path) -> None:
         file.write(buffer.getvalue())
 
 
-def landscape(title: str, curves: dict[str, list[tuple[int, float, float]]], path: Path) -> None:
-    """Mean of h by true cost, as PNG; curves: for each heuristic, (true cost, mean, standard deviation)."""
-    figure, (axis,) = _figure(1)
-    costs = [cost for points in curves.values() for cost, _, _ in points]
-    axis.plot([0, max(costs)], [0, max(costs)], "--", color=GREY, label="true cost")
-    for (name, points), colour in zip(curves.items(), (BLUE, ORANGE, "#3a9a5b", "#9a3a8b"), strict=False):
-        x, mean, spread = zip(*points, strict=True)
-        axis.plot(x, mean, "o-", color=colour, markersize=3, label=name)
-        low, high = ([m + sign * s for m, s in zip(mean, spread, strict=True)] for sign in (-1, 1))
-        axis.fill_between(x, low, high, color=colour, alpha=0.12, linewidth=0)
-    axis.set_xlabel("true cost")
-    axis.set_ylabel("h, mean and standard deviation")
-    axis.set_title(title, loc="left")
-    axis.legend(frameon=False)
-    _save(figure, path)
-
-
 COLOURS = {
     "h0": "#8a8a8a",
     "MSE network": "#d9792b",
@@ -78,6 +61,8 @@ COLOURS = {
     "perfect table": "#111111",
 }
 """Distinct also for the colour-blind, and in their lightness."""
+OTHER_COLOURS = (BLUE, ORANGE, GREY, "#9a3a8b")
+"""For other names, in turn."""
 MARKS = dict(zip(COLOURS, "osd^v<*x", strict=True))
 Curve = list[tuple[float, float, float]]
 """(x, mean, spread)."""
@@ -88,13 +73,13 @@ def landscapes(panels: dict[str, dict[str, Curve]], path: Path) -> None:
     figure, axes = _grid(len(panels))
     for axis, (title, curves) in zip(axes, panels.items(), strict=False):
         highest = max(x for points in curves.values() for x, _, _ in points)
-        axis.plot([0, highest], [0, highest], "--", color="#111111", linewidth=1, label="true cost")
-        for name, points in curves.items():
+        for number, (name, points) in enumerate(curves.items()):
             x, mean, spread = (list(values) for values in zip(*points, strict=True))
-            style = {"color": COLOURS.get(name, GREY), "label": name}
-            axis.plot(x, mean, MARKS.get(name, "o") + "-", markersize=3.5, linewidth=1.2, **style)
+            colour = COLOURS.get(name, OTHER_COLOURS[number % len(OTHER_COLOURS)])
+            axis.plot(x, mean, MARKS.get(name, "o") + "-", markersize=3.5, linewidth=1.2, color=colour, label=name)
             low, high = ([m + sign * s for m, s in zip(mean, spread, strict=True)] for sign in (-1, 1))
-            axis.fill_between(x, low, high, color=style["color"], alpha=0.12, linewidth=0)
+            axis.fill_between(x, low, high, color=colour, alpha=0.12, linewidth=0)
+        axis.plot([0, highest], [0, highest], "--", color="#111111", linewidth=1, label="true cost")
         axis.set_title(title, loc="left", fontsize=10)
         axis.set_xlabel("true cost (moves)")
         axis.set_ylabel("h (moves)")
@@ -136,17 +121,19 @@ def expansions(panels: dict[str, dict[str, tuple[float, float]]], path: Path) ->
         axis.set_title(title, loc="left", fontsize=10)
         axis.set_xlabel("expanded, mean (unsolved: the budget)")
         axis.grid(visible=False, axis="y")
+        axis.set_axisbelow(True)
         axis.tick_params(axis="y", labelsize=8)
     _save(figure, path)
 
 
-def by_depth(title: str, curves: dict[str, Curve], path: Path) -> None:
+def by_depth(title: str, curves: dict[str, Curve], budget: int, path: Path) -> None:
     """Expansions by scramble depth: mean and standard error, on a logarithmic scale."""
     figure, (axis,) = _figure(1)
     for name, points in curves.items():
         x, mean, error = (list(values) for values in zip(*points, strict=True))
         colour = COLOURS.get(name, GREY)
         axis.errorbar(x, mean, error, fmt=MARKS.get(name, "o") + "-", color=colour, markersize=4, linewidth=1.2, label=name)
+    _draw_budget(axis, budget)
     axis.set_yscale("log")
     axis.set_xlabel("scramble depth (moves)")
     axis.set_ylabel("expanded, mean and standard error")
@@ -155,24 +142,30 @@ def by_depth(title: str, curves: dict[str, Curve], path: Path) -> None:
     _save(figure, path)
 
 
-def against_guarantee(title: str, points: list[tuple[str, str, float]], path: Path) -> None:
-    """Expansions of each calibrator, grouped by what it says; points: (method, standing, mean expanded)."""
+def against_guarantee(title: str, points: list[tuple[str, str, float, float]], budget: int, path: Path) -> None:
+    """Expansions of each calibrator, grouped by what it says; points: (method, standing, mean expanded, percent solved)."""
     figure, (axis,) = _figure(1)
     standings = ["none", "sampled", "proven"]
     colours = {"none": "#d9792b", "sampled": "#2f6db5", "proven": "#1b7f5c"}
     for standing in standings:
-        chosen = sorted((expanded, method) for method, found, expanded in points if found == standing)
-        for number, (expanded, method) in enumerate(chosen):
-            at = standings.index(standing) + 0.2 * (number - (len(chosen) - 1) / 2)
+        chosen = sorted((expanded, method, part) for method, found, expanded, part in points if found == standing)
+        for number, (expanded, method, part) in enumerate(chosen):
+            at = standings.index(standing) + 0.27 * (number - (len(chosen) - 1) / 2)
             axis.plot([at], [expanded], "o", color=colours[standing], markersize=7)
-            above = {"textcoords": "offset points", "xytext": (0, 8), "ha": "center", "fontsize": 8}
-            axis.annotate(f"{method}\n{expanded:,.0f}", (at, expanded), **above)
+            near = {"textcoords": "offset points", "xytext": (0, -34 if number % 2 else 9), "ha": "center", "fontsize": 8}
+            axis.annotate(f"{method}\n{expanded:,.0f}\n{part:.0f} % solved", (at, expanded), **near)
+    _draw_budget(axis, budget)
     axis.set_xticks(range(3), ["nothing is known", "a rate, from a sample", "proven"])
     axis.set_xlim(-0.6, 2.6)
-    axis.set_ylim(0, 1.2 * max(expanded for _, _, expanded in points))
+    axis.set_ylim(0, 1.25 * max(budget, *(expanded for _, _, expanded, _ in points)))
     axis.set_ylabel("expanded, mean over uniform states")
     axis.set_title(title, loc="left")
+    axis.legend(frameon=False, fontsize=8, loc="lower right")
     _save(figure, path)
+
+
+def _draw_budget(axis: Any, budget: int) -> None:
+    axis.axhline(budget, linestyle=":", color=GREY, linewidth=1, label="budget")
 
 
 def _grid(panels: int) -> tuple[Any, Any]:
@@ -180,7 +173,7 @@ def _grid(panels: int) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
     rows = -(-panels // 2)
-    figure = Figure(figsize=(10, 3.6 * rows), layout="constrained")
+    figure = Figure(figsize=(10, 3.6 * rows) if panels > 1 else (8, 5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, min(2, panels), squeeze=False).ravel()
     for axis in axes:

@@ -31,9 +31,10 @@ class Item:
     @property
     def name(self) -> str:
         """For people."""
-        parts = [str(self.spec[part]) for part in ("puzzle", "heuristic", "recipe", "population") if part in self.spec]
+        parts = [str(self.spec[part]) for part in ("puzzle", "heuristic", "recipe") if part in self.spec]
+        population = f", {self.spec['population']['name']}" if "population" in self.spec else ""
         seed = "" if self.spec.get("seed") is None else f", seed {self.spec['seed']}"
-        return f"{self.kind} {' '.join(parts)}{seed}"
+        return f"{self.kind} {' '.join(parts)}{population}{seed}"
 
 
 Files = dict[str, bytes]

@@ -12,11 +12,13 @@ DEPTHS = {"lights-out-3x3": tuple(range(1, 10))}
 """Of scrambles; elsewhere 1..10. Lights Out 3x3 has nine cells to press."""
 PUBLISHED_DEPTH = {"lights-out-3x3": 8}
 """The paper's Table 1 is for scrambles of one depth; elsewhere 10."""
-ABLATION, WEIGHTED, BALL = "tiles-3x3", "cube-2x2", "cube-3x3"
+ABLATION, WEIGHTED, SKETCH, BALL = "tiles-3x3", "cube-2x2", "cube-2x2", "cube-3x3"
 ALWAYS = ("scramble", "exhaustive", "exceptions")
 """Calibrations of every network of the paper's recipe."""
 OTHERS = ("max", "conformal", "grouped", "trajectory")
 BATCHES = (1, 128, 65_536)
+TIMED = 20
+"""Searches, one at a time."""
 PARTS = ("table1", "ablation", "weighted", "calibrators", "ball", "sketch", "latency", "report")
 """What `--only` takes; `report` computes nothing."""
 
@@ -199,10 +201,12 @@ def _table1(profile: Profile) -> list[Item]:
 def _ablation(profile: Profile) -> list[Item]:
     """The paper's targets alone; the other rows are those of Table 1."""
     found: list[Item] = []
-    population = populations(profile, ABLATION)["published"]
+    posed = populations(profile, ABLATION)
     for seed in profile.seeds:
         trained = training(profile, ABLATION, "operator", seed)
-        found += [trained, space(profile, trained), *searches(profile, ABLATION, population, "operator", trained)]
+        found += [trained, space(profile, trained)]
+        found += searches(profile, ABLATION, posed["published"], "operator", trained)
+        found += searches(profile, ABLATION, posed["all depths"], "operator", trained, "deep")
     return found
 
 
@@ -248,14 +252,16 @@ def _ball(profile: Profile) -> list[Item]:
 def _sketch(profile: Profile) -> list[Item]:
     """Heuristics along one optimal solution."""
     seed = profile.seeds[0]
-    plain, biased = (training(profile, ABLATION, recipe, seed) for recipe in ("mse", "paper"))
+    plain, biased = (training(profile, SKETCH, recipe, seed) for recipe in ("mse", "paper"))
     needs = {"mse": plain, "training": biased, "space": space(profile, biased)}
-    return [Item("path", {"puzzle": ABLATION, "seed": seed, **_version(ABLATION, "learned")}, needs)]
+    return [Item("path", {"puzzle": SKETCH, "seed": seed, **_version(SKETCH, "learned")}, needs)]
 
 
 def _latency(profile: Profile) -> list[Item]:
-    seed = profile.seeds[0]
-    return [
-        Item("timing", {"puzzle": puzzle, "batches": list(BATCHES)}, {"training": training(profile, puzzle, "paper", seed)})
-        for puzzle in PUZZLES
-    ]
+    found = []
+    for puzzle in PUZZLES:
+        depth = PUBLISHED_DEPTH.get(puzzle, 10)
+        population = {"name": "timed", "depths": [depth], "per_depth": TIMED, "seed": profile.instance_seed}
+        spec = {"puzzle": puzzle, "batches": list(BATCHES), "population": population, "budget": profile.budget}
+        found.append(Item("timing", spec, {"training": training(profile, puzzle, "paper", profile.seeds[0])}))
+    return found

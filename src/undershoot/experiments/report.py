@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from undershoot.arrays import AnyArray
 from undershoot.errors import UndershootError
 from undershoot.experiments import figures, tables
 from undershoot.experiments.items import Item
@@ -21,7 +22,7 @@ from undershoot.guarantees import Standing
 
 KINDS = {"train": "trainings", "space": "spaces", "search": "searches", "path": "path", "timing": "timings"}
 """Of items, and what their records are called."""
-DRAWN = ("base", "mse", "raw", "scramble", "exhaustive", "learned", "table")
+DRAWN = ("base", "mse", "raw", "scramble", "exhaustive", "exceptions", "learned", "table")
 """Heuristics in the figures."""
 
 
@@ -45,33 +46,49 @@ class Report:
     verdicts: list[Verdict]
 
 
-def make_report(store: Store, profile: Profile, items: list[Item], about: dict[str, Any]) -> Report:
+def make_report(store: Store, profile: Profile, items: list[Item]) -> Report:
     """Build it from the records in the store, and write report.md, index.html and the figures."""
-    by_kind = {}
-    for kind, name in KINDS.items():
-        records = store.records([item for item in items if item.kind == kind])
-        store.write_table(name, records)
-        by_kind[kind] = Columns.from_table(records)
+    records = {kind: store.records([item for item in items if item.kind == kind]) for kind in KINDS}
+    by_kind = {kind: Columns.from_table(table) for kind, table in records.items()}
     searches, spaces = by_kind["search"], by_kind["space"]
     found = [
         *tables.table_one(searches, spaces),
         *tables.ablation(searches, spaces),
+        *tables.by_depth(searches),
         *tables.weighted(searches),
         *tables.whole_spaces(spaces),
         *tables.calibrators(searches, spaces),
         *tables.ball(searches, spaces),
-        *tables.latency(by_kind["timing"], by_kind["train"], searches),
+        *tables.trainings(by_kind["train"]),
+        *tables.latency(by_kind["timing"]),
     ]
     if not found:
         raise UndershootError(f"{store.folder} holds no records yet; make some first: leave `--only report` out")
+    for kind, name in KINDS.items():
+        store.write_table(name, records[kind])
     folder = store.folder / "report"
     drawn = [*_draw_path(folder, by_kind["path"]), *_draw(folder, searches, spaces)]
     claims = verdicts(searches, spaces, by_kind["timing"], profile.steps)
-    report = Report(profile, about, found, drawn, claims)
+    report = Report(profile, _about(store, profile, items), found, drawn, claims)
     for name, text in (("report.md", _markdown(report)), ("index.html", _page(report)), ("tables.json", _json(report))):
         with written_atomically(folder / name) as file:
             file.write(text.encode())
     return report
+
+
+def _about(store: Store, profile: Profile, items: list[Item]) -> dict[str, Any]:
+    seconds = store.seconds(items)
+    missing = (
+        f"; {len(items) - len(seconds):,} are not done, and what needs them is left out" if len(seconds) < len(items) else ""
+    )
+    return {
+        "profile": ", ".join(f"{key} {value}" for key, value in profile.to_dict().items()),
+        "work": f"{len(seconds):,} of {len(items):,} pieces, {sum(seconds):,.0f} s of one core{missing}",
+        **{
+            f"run {number}": ", ".join(f"{key} {value}" for key, value in run.items())
+            for number, run in enumerate(store.runs(), 1)
+        },
+    }
 
 
 def _draw_path(folder: Path, records: Columns) -> list[Figure]:
@@ -122,31 +139,38 @@ def _draw(folder: Path, searches: Columns, spaces: Columns) -> list[Figure]:
         chosen = cube.where(heuristic=name)
         points = []
         for part in chosen.split("depth_walked"):
-            values = part.of("expanded")
+            values = _by_instance(part)
             error = float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else 0.0
             points.append((float(part.of("depth_walked")[0]), float(values.mean()), error))
         if points:
             curves_by_depth[NAMES[name]] = sorted(points)
     if curves_by_depth:
-        figures.by_depth("2x2 cube: expansions by scramble depth", curves_by_depth, folder / "by_depth.png")
-        drawn.append(Figure(folder / "by_depth.png", "Expansions by scramble depth on the 2x2 cube, ties deep, budget 1,000."))
+        budget = int(cube.of("budget")[0])
+        figures.by_depth("2x2 cube: expansions by scramble depth", curves_by_depth, budget, folder / "by_depth.png")
+        drawn.append(Figure(folder / "by_depth.png", "Expansions by scramble depth on the 2x2 cube, ties deep."))
     return [*drawn, *_draw_guarantees(folder, searches, spaces)]
+
+
+def _by_instance(part: Columns) -> AnyArray:
+    """float64[N]: expansions of each instance, the mean over trainings, which all have the same instances."""
+    _, which = np.unique(part.of("instance"), return_inverse=True)
+    return np.asarray(np.bincount(which, weights=part.of("expanded")) / np.bincount(which))
 
 
 def _draw_guarantees(folder: Path, searches: Columns, spaces: Columns) -> list[Figure]:
     drawn = []
-    for puzzle in PUZZLES:
-        chosen = spaces.where(puzzle=puzzle, heuristic="paper")
+    for puzzle, seed in tables.compared(spaces):
         points = []
-        for seed in list(dict.fromkeys(chosen.text("seed")))[:1]:
-            for part in chosen.where(seed=seed).split("variant"):
-                name, known = part.text("variant")[0], part.text("guarantee")[0]
-                found = searches.where(puzzle=puzzle, population="uniform", heuristic=name, seed=seed, weight=1.0)
-                if len(found):
-                    points.append((name, _standing(known), tables.expanded(found)))
-        if len(points) > 5:
+        uniform = searches.where(puzzle=puzzle, population="uniform", seed=seed, weight=1.0)
+        for part in spaces.where(puzzle=puzzle, heuristic="paper", seed=seed).split("variant"):
+            name, known = part.text("variant")[0], part.text("guarantee")[0]
+            found = uniform.where(heuristic=name)
+            if len(found):
+                points.append((name, _standing(known), tables.expanded(found), tables.solved(found)))
+        if points:
             path = folder / f"guarantees-{puzzle}.png"
-            figures.against_guarantee(f"{puzzle}: what is known, and what it costs", points, path)
+            title, budget = f"{puzzle}: what is known, and what it costs", int(uniform.of("budget")[0])
+            figures.against_guarantee(title, points, budget, path)
             drawn.append(Figure(path, f"{puzzle}: every calibrator on one network, by what it says about overestimates."))
     return drawn
 
@@ -166,17 +190,29 @@ def _json(report: Report) -> str:
 
 def _markdown(report: Report) -> str:
     lines = [f"# The paper's experiments, measured: profile {report.profile.name}", ""]
-    lines += [f"- {key}: {value}" for key, value in report.about.items()]
-    lines += ["", "## What the paper claims", "", _how_far(report), "", "| claim | verdict | why |", "|---|---|---|"]
+    lines += ["## What the paper claims", "", _how_far(report), "", "| claim | verdict | why |", "|---|---|---|"]
     lines += [f"| {v.claim} | **{v.verdict}** | {v.reason} |" for v in report.verdicts]
+    first, rest = _in_order(report.tables)
+    for table in first:
+        lines += _markdown_table(table)
     for figure in report.figures:
         lines += ["", f"![{figure.caption}]({figure.path.name})", "", figure.caption]
-    for table in report.tables:
-        lines += ["", f"## {table.title}", "", f"| {' | '.join(table.columns)} |"]
-        lines += ["|---" + "|---:" * (len(table.columns) - 1) + "|"]
-        lines += [f"| {' | '.join(row)} |" for row in table.rows]
-        lines += ["", *table.notes]
+    for table in rest:
+        lines += _markdown_table(table)
+    lines += ["", "## How it was made", "", *(f"- {key}: {value}" for key, value in report.about.items())]
     return "\n".join(lines) + "\n"
+
+
+def _markdown_table(table: Table) -> list[str]:
+    head = f"| {' | '.join(table.columns)} |"
+    rows = [f"| {' | '.join(row)} |" for row in table.rows]
+    return ["", f"## {table.title}", "", head, "|---" + "|---:" * (len(table.columns) - 1) + "|", *rows, "", *table.notes]
+
+
+def _in_order(found: list[Table]) -> tuple[list[Table], list[Table]]:
+    """Those of the published setting, which come before the figures, and the rest."""
+    first = [table for table in found if table.key.endswith("-published")]
+    return first, [table for table in found if table not in first]
 
 
 def _how_far(report: Report) -> str:
@@ -204,10 +240,8 @@ dd { margin: 0; overflow-wrap: anywhere; } .holds { color: #1b7f5c; } .fails { c
 def _page(report: Report) -> str:
     """One file that needs no other."""
     say = html.escape
-    kind = {"holds": "holds", "does not hold": "fails"}
     claims = "".join(
-        f'<tr><td>{say(v.claim)}</td><td class="{kind.get(v.verdict, "")}"><b>{say(v.verdict)}</b></td>'
-        f"<td>{say(v.reason)}</td></tr>"
+        f'<tr><td>{say(v.claim)}</td><td class="{_class(v.verdict)}"><b>{say(v.verdict)}</b></td><td>{say(v.reason)}</td></tr>'
         for v in report.verdicts
     )
     pictures = "".join(
@@ -215,15 +249,7 @@ def _page(report: Report) -> str:
         f"<figcaption>{say(f.caption)}</figcaption></figure>"
         for f in report.figures
     )
-    parts = []
-    for table in report.tables:
-        head = "".join(f"<th>{say(column)}</th>" for column in table.columns)
-        body = "".join("<tr>" + "".join(f"<td>{say(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
-        notes = "".join(f'<p class="note">{say(note)}</p>' for note in table.notes)
-        parts.append(
-            f'<h2 id="{table.key}">{say(table.title)}</h2><div class="wide"><table><thead><tr>{head}</tr></thead>'
-            f"<tbody>{body}</tbody></table></div>{notes}"
-        )
+    first, rest = ("".join(map(_html_table, some)) for some in _in_order(report.tables))
     about = "".join(f"<dt>{say(str(key))}</dt><dd>{say(str(value))}</dd>" for key, value in report.about.items())
     title = f"The paper's experiments, measured: profile {report.profile.name}"
     return (
@@ -231,6 +257,21 @@ def _page(report: Report) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>'
         f'<h1>{say(title)}</h1><h2>What the paper claims</h2><p class="note">{say(_how_far(report))}</p>'
         f'<div class="wide"><table class="claims"><thead><tr><th>claim</th>'
-        f"<th>verdict</th><th>why</th></tr></thead><tbody>{claims}</tbody></table></div>{pictures}{''.join(parts)}"
+        f"<th>verdict</th><th>why</th></tr></thead><tbody>{claims}</tbody></table></div>{first}{pictures}{rest}"
         f"<h2>How it was made</h2><dl>{about}</dl></body></html>\n"
     )
+
+
+def _html_table(table: Table) -> str:
+    say = html.escape
+    head = "".join(f"<th>{say(column)}</th>" for column in table.columns)
+    body = "".join("<tr>" + "".join(f"<td>{say(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+    notes = "".join(f'<p class="note">{say(note)}</p>' for note in table.notes)
+    return (
+        f'<h2 id="{table.key}">{say(table.title)}</h2><div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>{notes}"
+    )
+
+
+def _class(verdict: str) -> str:
+    return "holds" if verdict.startswith("holds") else "fails" if verdict == "does not hold" else ""

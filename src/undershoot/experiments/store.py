@@ -5,6 +5,7 @@ import io
 import json
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,25 +16,39 @@ from undershoot.files import written_atomically
 if TYPE_CHECKING:
     import pyarrow
 
-PROFILE, ITEMS, RECORDS = "profile.json", "items", "records.parquet"
+PROFILE, RUNS, ITEMS, RECORDS, SECONDS = "profile.json", "runs.json", "items", "records.parquet", "seconds.txt"
+DAMAGE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, EOFError, RuntimeError, OSError)
+"""What reading a damaged archive may end in."""
 
 
 class Store:
-    """The folder of a reproduction."""
+    """The folder of a reproduction. Nothing is written before there is something to keep."""
 
     def __init__(self, folder: Path, profile: dict[str, Any]) -> None:
-        self.folder = folder
-        known = folder / PROFILE
+        self.folder, self.profile = folder, profile
+        self._run: dict[str, Any] | None = None
+        self.is_new = not (folder / PROFILE).exists()
         try:
-            if folder.exists() and not known.exists() and any(folder.iterdir()):
+            if self.is_new and folder.exists() and any(folder.iterdir()):
                 raise UndershootError(f"{folder} holds other files and no reproduction; choose another folder with --out")
-            if known.exists():
-                _check_profile(known, profile)
-            (folder / ITEMS).mkdir(parents=True, exist_ok=True)
-            with written_atomically(known) as file:
-                file.write(json.dumps(profile, indent=2, sort_keys=True).encode())
         except OSError as error:
-            raise UndershootError(f"cannot write to {folder}: {error.strerror}") from error
+            raise UndershootError(f"cannot use {folder}: {error.strerror}; choose another folder with --out") from error
+        if not self.is_new:
+            _check_profile(folder / PROFILE, profile)
+
+    def begin(self, run: dict[str, Any]) -> None:
+        """What is kept from now on was made by this: the command, the machine, the versions."""
+        self._run = run
+
+    def runs(self) -> list[dict[str, Any]]:
+        """All that added to it."""
+        try:
+            found: list[dict[str, Any]] = json.loads((self.folder / RUNS).read_text())
+        except FileNotFoundError:
+            return []
+        except ValueError as error:
+            raise UndershootError(f"{self.folder / RUNS} is damaged; move it away") from error
+        return found
 
     def path(self, item: Item) -> Path:
         """Where an item's files are."""
@@ -45,14 +60,15 @@ class Store:
         try:
             with zipfile.ZipFile(path) as archive:
                 files = {name: archive.read(name) for name in archive.namelist()}
-            stated = json.loads(files.pop("item.json"))["sha256"]
+            about = json.loads(files.pop("item.json"))
+            if about["sha256"] != _checksums(files):
+                raise ValueError("its checksums do not match")
+            if about["spec"] != json.loads(json.dumps(item.spec)):
+                raise ValueError("it is of other work")
         except FileNotFoundError:
             return None
-        except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+        except DAMAGE as error:
             self._set_aside(path, str(error))
-            return None
-        if stated != _checksums(files):
-            self._set_aside(path, "its checksums do not match")
             return None
         return files
 
@@ -62,13 +78,32 @@ class Store:
         about = {"kind": item.kind, "spec": item.spec, "sha256": _checksums(files)}
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, data in {"item.json": json.dumps(about, indent=2).encode(), **files}.items():
-                archive.writestr(zipfile.ZipInfo(name), data)  # without the time, so that the same files are the same bytes
+                # Without the time, so that the same files are the same bytes.
+                archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+        if self.is_new:
+            self._write(self.folder / PROFILE, json.dumps(self.profile, indent=2).encode())
+            self.is_new = False
+        if self._run is not None:
+            self._write(self.folder / RUNS, json.dumps([*self.runs(), self._run], indent=2).encode())
+            self._run = None
+        self._write(self.path(item), buffer.getvalue())
+
+    def seconds(self, items: list[Item]) -> list[float]:
+        """How long each item took that is done."""
+        found = []
+        for item in items:
+            if self.path(item).exists():
+                with zipfile.ZipFile(self.path(item)) as archive:
+                    found.append(float(archive.read(SECONDS)))
+        return found
+
+    def _write(self, path: Path, data: bytes) -> None:
         try:
-            with written_atomically(self.path(item)) as file:
-                file.write(buffer.getvalue())
+            with written_atomically(path) as file:
+                file.write(data)
         except OSError as error:
             raise UndershootError(
-                f"cannot write {self.path(item)}: {error.strerror}; what was done so far is kept, go on with --resume"
+                f"cannot write {path}: {error.strerror}; what was done so far is kept, go on with --resume"
             ) from error
 
     def records(self, items: list[Item]) -> "pyarrow.Table":
@@ -87,13 +122,13 @@ class Store:
         """All records of a kind as one file, for whoever wants to look further."""
         import pyarrow.parquet
 
-        path = self.folder / "records" / f"{name}.parquet"
         if len(records):
-            with written_atomically(path) as file:
-                pyarrow.parquet.write_table(records, file, compression="zstd", compression_level=19)
+            buffer = io.BytesIO()
+            pyarrow.parquet.write_table(records, buffer, compression="zstd", compression_level=19)
+            self._write(self.folder / "records" / f"{name}.parquet", buffer.getvalue())
 
     def _set_aside(self, path: Path, why: str) -> None:
-        warnings.warn(f"{path} is damaged ({why}); it is set aside, and its work is done again", stacklevel=3)
+        warnings.warn(f"{path} is damaged ({why}); it is set aside, and a run with --resume does its work again", stacklevel=3)
         path.replace(path.with_suffix(".damaged"))
 
 

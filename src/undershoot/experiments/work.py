@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from undershoot.bundles import heuristic as named
 from undershoot.calibration.catalogue import Wanted, calibrate
 from undershoot.experiments.instances import Instances, scrambled_instances, uniform_instances
 from undershoot.experiments.items import Files
-from undershoot.experiments.store import RECORDS, table_bytes
+from undershoot.experiments.store import RECORDS, SECONDS, table_bytes
 from undershoot.guarantees import Heuristic, Rounding
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.families import scores
@@ -31,10 +32,9 @@ from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.catalogue import puzzle as by_name
 from undershoot.puzzles.puzzle import Puzzle
-from undershoot.search.astar import solve_batch
+from undershoot.search.astar import solve, solve_batch
 from undershoot.search.options import SearchOptions, Ties
 
-SECONDS = "seconds.txt"
 TIMED = ("seconds", "host")
 """Columns that differ from run to run."""
 CHUNK = 1 << 16
@@ -184,18 +184,25 @@ def do_path(spec: dict[str, Any], inputs: Inputs) -> Files:
 
 
 def do_timing(spec: dict[str, Any], inputs: Inputs) -> Files:
-    """How long a network takes for one state and for batches; the best of several times."""
+    """How long a network takes for one state and for batches, the best of several times; and for searches one at a time."""
     puzzle, network = by_name(spec["puzzle"]), _bundle(inputs["training"], "bundle").raw
     rows = []
     for size in spec["batches"]:
         states = puzzle.sample(size, 0)
-        best = float("inf")
-        for _ in range(max(3, min(200, 200_000 // size))):
-            began = time.perf_counter()
-            network(states)
-            best = min(best, time.perf_counter() - began)
-        rows.append({"puzzle": puzzle.name, "batch": size, "seconds": best, "host": socket.gethostname()})
-    return {RECORDS: table_bytes(rows)}
+        times = [_seconds(lambda given=states: network(given)) for _ in range(max(3, min(200, 200_000 // size)))]  # type: ignore[misc]
+        rows.append({"puzzle": puzzle.name, "what": "states", "count": size, "seconds": min(times)})
+    posed = instances(puzzle, spec["population"]).states
+    options = SearchOptions(ties=Ties.SHALLOW, max_expanded=spec["budget"])
+    solve(puzzle, posed[:1], network, options)  # compiles
+    times = [_seconds(lambda start=state: solve(puzzle, start, network, options)) for state in posed[:, None]]  # type: ignore[misc]
+    rows.append({"puzzle": puzzle.name, "what": "search", "count": 1, "seconds": float(np.mean(times))})
+    return {RECORDS: table_bytes([{**row, "host": socket.gethostname()} for row in rows])}
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
 
 
 KINDS: dict[str, Callable[[dict[str, Any], Inputs], Files]] = {
@@ -280,10 +287,20 @@ def environment() -> dict[str, Any]:
 
     libraries = ("numpy", "numba", "torch", "scipy", "pyarrow")
     return {
+        "undershoot": version("undershoot"),
+        "commit": _commit(),
         "host": socket.gethostname(),
         "machine": platform.platform(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         **{name: version(name) for name in libraries},
-        "undershoot": version("undershoot"),
     }
+
+
+def _commit() -> str:
+    """Of the checkout that this code lies in, marked if it has changes."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "not in a checkout"

@@ -21,6 +21,8 @@ from undershoot.puzzles.encoding import Encoding
 from undershoot.puzzles.puzzle import Puzzle
 
 NO_MARGIN = np.zeros(1, dtype=np.float32)
+MIN_ROWS = 500
+"""For a thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +164,3 @@ def evaluate(heuristic: Callable[[States], F32], states: States, threads: int) -
         return heuristic(states)
     with ThreadPoolExecutor(threads) as pool:
         return np.concatenate(list(pool.map(heuristic, np.array_split(states, threads))))
-
-
-MIN_ROWS = 500

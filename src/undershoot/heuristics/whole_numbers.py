@@ -97,9 +97,9 @@ def from_training(network: "Network") -> WholeNetwork:
     unit = np.float32(1)
     for number, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
         step = np.maximum(np.abs(weight).max(axis=0), SMALLEST_WEIGHT) / np.float32(HIGHEST_WEIGHT)
-        if number:  # coarser where a sum could become too large
-            reach = HIGHEST_ACTIVATION * np.abs(weight).sum(axis=0) + np.abs(bias) / unit
-            step = np.maximum(step, reach / np.float32(TRAINED_LIMIT))
+        # Coarser where a sum could become too large. The weights of inputs that are 0 or 1 take no more than half the room.
+        reach = HIGHEST_ACTIVATION * np.abs(weight).sum(axis=0) + np.abs(bias) / unit if number else 2 * np.abs(bias)
+        step = np.maximum(step, reach / np.float32(TRAINED_LIMIT))
         weights.append(np.rint(weight / step).astype(np.int8))
         biases.append(np.rint(bias / (step * unit)).astype(np.int32))
         is_last = number == len(network.weights) - 1

@@ -66,7 +66,7 @@ def check_size(puzzle: Puzzle, radius: int | None, words: int, memory: int) -> i
         return most
     exactly = "" if radius is None and puzzle.space.size_is_exact else "up to "
     where = "" if radius is None else f" within {radius} of the goal"
-    advice = "a ball around the goal may fit, of radius R (oracle --radius R)" if radius is None else "choose a smaller radius"
+    advice = "a ball around the goal may fit" if radius is None else "choose a smaller radius"
     raise SpaceTooLarge(
         f"{puzzle.name} has {exactly}{_count(most)} states{where}; enumerating them would take about {_bytes(need)} "
         f"of memory, and {_bytes(memory)} are free: {advice}."

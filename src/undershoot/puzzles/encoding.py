@@ -1,7 +1,9 @@
 """How a network sees a state: which inputs are 1."""
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -54,6 +56,18 @@ class Encoding:
     features: I32
     """int32[T, M, K], numbers below `width`."""
     reading: Reading | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """A checksum of all of it: two encodings with the same one see every state alike."""
+        parts: list[object] = [self.width, self.features]
+        if self.reading is not None:
+            parts += [getattr(self.reading, part.name) for part in fields(self.reading)]
+        total = hashlib.sha256()
+        for part in parts:
+            array = np.ascontiguousarray(part)
+            total.update(f"{array.dtype.str} {array.shape}".encode() + array.tobytes())
+        return total.hexdigest()
 
     @property
     def active(self) -> int:
@@ -152,7 +166,10 @@ def _images(table: MoveTable, canonical: bool) -> tuple[U8, U8, I64]:
     cells = np.zeros((len(symmetries), table.cells), dtype=np.uint8)
     values: AnyArray = np.zeros((len(symmetries), m), dtype=np.uint8)
     keys = np.zeros((len(symmetries), table.cells, m), dtype=np.int64)
-    random = np.random.default_rng(0).integers(-(2**62), 2**62, size=(table.cells, m))
+    # The stream of a bit generator is the same in all versions of numpy. Which image is chosen must never change: networks
+    # know no other.
+    stream = np.random.PCG64(0).random_raw(table.cells * m).astype(np.uint64) >> np.uint64(1)
+    random = (stream.astype(np.int64) - 2**62).reshape(table.cells, m)
     for s, symmetry in enumerate(symmetries):
         cells[s], values[s] = symmetry.cells, symmetry.values
         # On cell i of the image stands values[state[cells[i]]].

@@ -133,7 +133,9 @@ def check_recipe(puzzle: Puzzle, recipe: Recipe) -> None:
     if recipe.levels and (recipe.target_discount % 1 or recipe.loss is not Loss.ASYMMETRIC):
         raise UndershootError("levels are whole costs with a loss of their own; set target_discount=0 and loss=asymmetric")
     if recipe.snap_parity and (not puzzle.has_cost_parity or not recipe.levels):
-        raise UndershootError("snap_parity is for levels, and for puzzles whose solutions of a state all have one parity")
+        raise UndershootError(
+            "snap_parity is for levels, and for puzzles whose solutions of a state all have one parity; set snap_parity=false"
+        )
     known = known_states(puzzle, recipe)
     if known is not None and recipe.levels and recipe.levels < len(known.histogram) - 1:
         raise UndershootError(f"levels is {recipe.levels}, but there are states at cost {len(known.histogram) - 1}")

@@ -86,22 +86,18 @@ def layers(first: Callable[[Tensor, Tensor], Tensor], parts: Sequence[Tensor], a
         for weight, bias in zip(parts[2::2], parts[3::2], strict=True):
             x = torch.addmm(bias, x.clamp(0, HIGHEST_ACTIVATION * UNIT), weight)
         return x
-    step = _step(parts[0], None)
+    step = _step(parts[0], 2 * parts[1].detach().abs())
     x = first(_rounded(parts[0] / step), torch.zeros_like(parts[1])) * step + parts[1]
     for weight, bias in zip(parts[2::2], parts[3::2], strict=True):
-        step = _step(weight, bias)
+        step = _step(weight, HIGHEST_ACTIVATION * weight.detach().abs().sum(dim=0) + bias.detach().abs() / UNIT)
         # Products of whole numbers, so that even coarse arithmetic makes no error.
         x = (_rounded((x / UNIT).clamp(0, HIGHEST_ACTIVATION)) @ _rounded(weight / step)) * (step * UNIT) + bias
     return x
 
 
-def _step(weight: Tensor, bias: Tensor | None) -> Tensor:
-    """float32[out]: what a whole weight of 1 stands for, as in `from_training`; no bias for the first layer."""
-    size = weight.detach().abs()
-    step = size.amax(dim=0).clamp_min(float(SMALLEST_WEIGHT)) / HIGHEST_WEIGHT
-    if bias is None:
-        return step
-    reach = HIGHEST_ACTIVATION * size.sum(dim=0) + bias.detach().abs() / UNIT
+def _step(weight: Tensor, reach: Tensor) -> Tensor:
+    """float32[out]: what a whole weight of 1 stands for, as in `from_training`; reach: what no sum exceeds."""
+    step = weight.detach().abs().amax(dim=0).clamp_min(float(SMALLEST_WEIGHT)) / HIGHEST_WEIGHT
     return torch.maximum(step, reach / TRAINED_LIMIT)
 
 

@@ -125,7 +125,7 @@ class Recipe:
         if not self.hidden or len(self.hidden) > 16:
             raise UndershootError(f"hidden has {len(self.hidden)} layers; allowed are 1 to 16")
         for width in self.hidden:
-            _range("hidden", width, 1, 16_384)
+            _range("hidden", width, 1, 8192)
         _range("levels", self.levels, 0, 1000)
         if self.levels == 1:
             raise UndershootError("levels is 1; allowed are 0, for one number, and 2 to 1000")
@@ -133,8 +133,8 @@ class Recipe:
         _range("exact_share", self.exact_share, 0, 1)
         _range("exact_radius", self.exact_radius, 0, 1000)
         start, end = self.penalty_ramp
-        _range("penalty_ramp", start, 0, 1)
-        _range("penalty_ramp", end, start, 1)
+        if not 0 <= start <= end <= 1:
+            raise UndershootError(f"penalty_ramp is [{start}, {end}]; allowed are two numbers from 0 to 1, the second no less")
         _range("last_renewal", self.last_renewal, 0, 1)
         _range("whole_numbers_from", self.whole_numbers_from, 0, 1)
         _range("overestimate_penalty", self.overestimate_penalty, 1, 1e6)
@@ -145,6 +145,10 @@ class Recipe:
         _range("weight_decay", self.weight_decay, 0, 10)
         _range("target_interval", self.target_interval, 1, 10**9)
         _range("seed", self.seed, 0, 2**63 - 1)
+        if self.exact_radius and not self.exact_share:
+            raise UndershootError(f"exact_radius is {self.exact_radius}, but exact_share is 0: no states come from the oracle")
+        if self.exact_share and not round(self.exact_share * self.batch):
+            raise UndershootError(f"exact_share is {self.exact_share:g}, which is no state in a batch of {self.batch}")
         if self.tf32 and self.device != "cuda":
             raise UndershootError('tf32 is set, but the device is "cpu"; only CUDA has it')
 
@@ -262,7 +266,7 @@ def _value(key: str, kind: Any, value: Any, where: str) -> Any:
     elif get_origin(kind) is Literal:
         allowed = " or ".join(get_args(kind))
     elif fixed:
-        allowed = f"a list of {len(get_args(kind))} numbers, such as {json.dumps([0.0, 1.0][: len(get_args(kind))])}"
+        allowed = f"a list of {len(get_args(kind))} numbers"
     else:
         allowed = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}.get(kind, "a list or table")
     raise UndershootError(f"{where}: {key} is {value!r}; it must be {allowed}")

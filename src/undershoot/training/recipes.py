@@ -74,6 +74,6 @@ def _largest_cost(puzzle: Puzzle) -> int:
         return len(oracle(puzzle).histogram) - 1
     except SpaceTooLarge as error:
         raise SpaceTooLarge(
-            f"the recipe exact learns from true costs. {error} The recipe label-free needs none; it can mix in those "
-            "of a ball: --set exact_share=0.5 --set exact_radius=R."
+            f"the recipe exact learns from all true costs, but {error} For that: the recipe label-free with "
+            "--set exact_share=0.5 --set exact_radius=R."
         ) from error
