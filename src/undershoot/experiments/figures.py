@@ -143,24 +143,27 @@ def by_depth(title: str, curves: dict[str, Curve], budget: int, path: Path) -> N
 
 
 def against_guarantee(title: str, points: list[tuple[str, str, float, float]], budget: int, path: Path) -> None:
-    """Expansions of each calibrator, grouped by what it says; points: (method, standing, mean expanded, percent solved)."""
+    """Expansions of each calibrator, by what it says; points: (method, standing, mean expanded, percent solved)."""
     figure, (axis,) = _figure(1)
-    standings = ["none", "sampled", "proven"]
+    said = {"none": "nothing is known", "sampled": "a rate, from a sample", "proven": "never overestimates, proven"}
     colours = {"none": "#d9792b", "sampled": "#2f6db5", "proven": "#1b7f5c"}
-    for standing in standings:
+    place = 0
+    for standing, words in said.items():
         chosen = sorted((expanded, method, part) for method, found, expanded, part in points if found == standing)
-        for number, (expanded, method, part) in enumerate(chosen):
-            at = standings.index(standing) + 0.27 * (number - (len(chosen) - 1) / 2)
-            axis.plot([at], [expanded], "o", color=colours[standing], markersize=7)
-            near = {"textcoords": "offset points", "xytext": (0, -34 if number % 2 else 9), "ha": "center", "fontsize": 8}
-            axis.annotate(f"{method}\n{expanded:,.0f}\n{part:.0f} % solved", (at, expanded), **near)
-    _draw_budget(axis, budget)
-    axis.set_xticks(range(3), ["nothing is known", "a rate, from a sample", "proven"])
-    axis.set_xlim(-0.6, 2.6)
-    axis.set_ylim(0, 1.25 * max(budget, *(expanded for _, _, expanded, _ in points)))
-    axis.set_ylabel("expanded, mean over uniform states")
+        rows = list(range(place, place + len(chosen)))
+        axis.barh(rows, [expanded for expanded, _, _ in chosen], color=colours[standing], label=words)
+        for row, (expanded, method, part) in zip(rows, chosen, strict=True):
+            axis.text(expanded, row, f"  {method}: {expanded:,.1f}, {part:.0f} % solved", va="center", fontsize=9)
+        place += len(chosen) + 1
+    axis.axvline(budget, linestyle=":", color=GREY, linewidth=1, label="budget")
+    axis.set_xlim(0, 1.5 * max(expanded for _, _, expanded, _ in points))
+    axis.invert_yaxis()
+    axis.set_yticks([])
+    axis.grid(visible=False, axis="y")
+    axis.set_axisbelow(True)
+    axis.set_xlabel("expanded, mean over uniform states (unsolved: the budget)")
     axis.set_title(title, loc="left")
-    axis.legend(frameon=False, fontsize=8, loc="lower right")
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     _save(figure, path)
 
 
