@@ -57,7 +57,7 @@ def _protocol(published: Columns) -> list[Verdict]:
         ours, theirs = expanded(published.where(puzzle=puzzle, heuristic="base")), IN_PAPER[puzzle, "base"]["expanded"]
         if not math.isnan(ours):
             close = abs(ours / theirs - 1) <= 0.05
-            reason = f"{ours:.1f} expansions here, {theirs:g} there, {100 * (ours / theirs - 1):+.1f} %"
+            reason = f"{ours:.1f} expansions here, {theirs:g} there, {round(100 * (ours / theirs - 1), 1) + 0.0:+.1f} %"
             result.append(Verdict(f"{puzzle}: h0 at the published depth, ties shallow", HOLDS if close else FAILS, reason))
     return result
 
@@ -73,8 +73,9 @@ def _figures(published: Columns) -> list[Verdict]:
             paper = IN_PAPER[puzzle, name]
             ours, spread = float(np.mean(seeds)), float(np.std(seeds, ddof=1)) if len(seeds) > 1 else 0.0
             room = 2 * math.hypot(spread, paper["spread"])
+            shown = f"{ours:.1f} ± {spread:.1f}" if len(seeds) > 1 else f"{ours:.1f}"
             reason = (
-                f"{ours:.1f} ± {spread:.1f} here (trainings: {len(seeds)}), {paper['expanded']:g} ± {paper['spread']:g} there; "
+                f"{shown} here (trainings: {len(seeds)}), {paper['expanded']:g} ± {paper['spread']:g} there; "
                 "its published code takes 50 states of that depth"
             )
             verdict = HOLDS if abs(ours - paper["expanded"]) <= room else FAILS
