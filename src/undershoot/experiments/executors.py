@@ -1,5 +1,6 @@
 """Where work is done: processes of this machine, or the workers of a Dask cluster."""
 
+import asyncio
 import multiprocessing
 import os
 import re
@@ -63,12 +64,19 @@ def cluster(address: str) -> Iterator[Workers]:
         raise UndershootError(f'--scheduler is "{address}"; it must be an address such as tcp://127.0.0.1:8786')
     try:
         from distributed import Client
+        from distributed.comm.core import connect
     except ImportError as error:
         raise UndershootError("--scheduler needs Dask: pip install 'undershoot[cluster]'") from error
+
+    async def ask() -> None:
+        comm = await connect(address, timeout=ANSWER_WITHIN)  # type: ignore[no-untyped-call]
+        await comm.close()
+
     try:
-        client: Any = Client(address, timeout=ANSWER_WITHIN, set_as_default=False)  # type: ignore[no-untyped-call]
+        asyncio.run(ask())  # a client that fails to connect tries for long to close what is not open
     except Exception as error:  # whatever answers there, or does not
         raise UndershootError(f"no Dask scheduler answers at {address} within {ANSWER_WITHIN:g} seconds") from error
+    client: Any = Client(address, timeout=ANSWER_WITHIN, set_as_default=False)  # type: ignore[no-untyped-call]
     try:
         threads = sum(client.nthreads().values())
         if not threads:
