@@ -1,6 +1,7 @@
 """Where work is done: processes of this machine, or the workers of a Dask cluster."""
 
 import asyncio
+import logging
 import multiprocessing
 import os
 import re
@@ -76,6 +77,7 @@ def cluster(address: str) -> Iterator[Workers]:
         asyncio.run(ask())  # a client that fails to connect tries for long to close what is not open
     except Exception as error:  # whatever answers there, or does not
         raise UndershootError(f"no Dask scheduler answers at {address} within {ANSWER_WITHIN:g} seconds") from error
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is said once, by us
     client: Any = Client(address, timeout=ANSWER_WITHIN, set_as_default=False)  # type: ignore[no-untyped-call]
     try:
         threads = sum(client.nthreads().values())
