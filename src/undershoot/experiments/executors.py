@@ -77,7 +77,8 @@ def cluster(address: str) -> Iterator[Workers]:
         asyncio.run(ask())  # a client that fails to connect tries for long to close what is not open
     except Exception as error:  # whatever answers there, or does not
         raise UndershootError(f"no Dask scheduler answers at {address} within {ANSWER_WITHIN:g} seconds") from error
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is said once, by us
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what goes wrong is said once, by us
     client: Any = Client(address, timeout=ANSWER_WITHIN, set_as_default=False)  # type: ignore[no-untyped-call]
     try:
         threads = sum(client.nthreads().values())
