@@ -25,9 +25,9 @@ from torch import Tensor, nn
 import undershoot as us
 from undershoot.arrays import F32
 from undershoot.calibration.catalogue import Wanted, calibrate
-from undershoot.guarantees import Heuristic, Rounding
+from undershoot.guarantees import Heuristic
 from undershoot.heuristics.calibrated import CalibratedHeuristic
-from undershoot.heuristics.combined import round_up
+from undershoot.heuristics.combined import best_rounding, round_up
 from undershoot.heuristics.neural import Network, NeuralHeuristic
 from undershoot.heuristics.neural_cuda import TensorEncoding
 from undershoot.heuristics.survey import values_of_space
@@ -111,7 +111,7 @@ def certified(puzzle: us.Puzzle, settings: list[str], kind: str) -> dict[str, An
     raw = NeuralHeuristic(puzzle, network, own_encoding=encoding)
     found: dict[str, Any] = {"seconds": seconds, "weights": sum(int(np.prod(w.shape)) for w in network.weights)}
     for column, method in (("certified", "exhaustive"), ("one_percent_listed", "exceptions")):
-        fitted = calibrate(raw, method, Wanted(rounding=rounding_of(puzzle), listed=0.01, threads=THREADS))
+        fitted = calibrate(raw, method, Wanted(rounding=best_rounding(puzzle), listed=0.01, threads=THREADS))
         heuristic = CalibratedHeuristic(raw, fitted)
         values = values_of_space(heuristic, us.oracle(puzzle), THREADS)
         check_admissible(puzzle, values)
@@ -154,15 +154,10 @@ def by_torch(puzzle: us.Puzzle, settings: list[str], make: Callable[[int], nn.Mo
         margin = np.partition(scores[goals:], -1 - int(share * len(scores)))[-1 - int(share * len(scores))]
         h = np.where(scores > margin, costs, np.maximum(low, raw - margin - 1e-3))
         h[:goals] = 0
-        rounded = round_up(puzzle, rounding_of(puzzle), h.astype(np.float32), states.cpu().numpy())
+        rounded = round_up(puzzle, best_rounding(puzzle), h.astype(np.float32), states.cpu().numpy())
         check_admissible(puzzle, rounded)
         found[column] = float(rounded.mean(dtype=np.float64))
     return found
-
-
-def rounding_of(puzzle: us.Puzzle) -> Rounding:
-    """As the puzzle allows."""
-    return Rounding.PARITY if puzzle.has_cost_parity else Rounding.INTEGER
 
 
 def check_admissible(puzzle: us.Puzzle, values: F32) -> None:

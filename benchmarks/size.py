@@ -21,8 +21,7 @@ import numpy as np
 import undershoot as us
 from undershoot.arrays import AnyArray
 from undershoot.bundles import SHIPPED, bundle_folder, read_bundle
-from undershoot.guarantees import Rounding
-from undershoot.heuristics.combined import round_up
+from undershoot.heuristics.combined import best_rounding, round_up
 from undershoot.heuristics.survey import survey
 from undershoot.kernels.encodings import read
 from undershoot.oracles.distance_table import DistanceTable
@@ -54,7 +53,7 @@ def block_minima(puzzle: us.Puzzle, distances: DistanceTable, place: AnyArray, m
     np.minimum.at(least, place // block, cost)
     states = distances.states_of_rows(0, distances.states)
     floor = us.heuristic(puzzle, "base")(states)
-    rounding = Rounding.PARITY if puzzle.has_cost_parity else Rounding.INTEGER
+    rounding = best_rounding(puzzle)
     values = round_up(puzzle, rounding, np.maximum(least[place // block].astype(np.float32), floor), states)
     values[cost == 0] = 0
     if (values > cost).any():

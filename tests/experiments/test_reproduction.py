@@ -27,10 +27,10 @@ from undershoot.experiments import protocol
 from undershoot.experiments.executors import Workers, cluster, processes
 from undershoot.experiments.items import Item
 from undershoot.experiments.protocol import PARTS, PROFILES, Profile, items, populations, searches
-from undershoot.experiments.report import make_report
+from undershoot.experiments.report import _by_instance, make_report
 from undershoot.experiments.runner import run, with_needs
 from undershoot.experiments.store import RECORDS, Store
-from undershoot.experiments.tables import Columns, expanded, share, shares, spread, table_one
+from undershoot.experiments.tables import Columns, by_depth, expanded, share, shares, spread, table_one
 from undershoot.experiments.work import TIMED, do
 
 TINY = replace(
@@ -282,6 +282,28 @@ def test_where_all_solved_means_those_of_the_table() -> None:
     column = next(number for number, name in enumerate(table.columns) if name.startswith("where all solved"))
     assert table.columns[column] == "where all solved (1)"
     assert [row[column] for row in table.rows] == ["10.0", "20.0"]
+
+
+def test_what_is_solved_by_depth_and_errors_by_instance() -> None:
+    depths, seeds, instances = [9, 9, 10, 10] * 2, [0] * 4 + [1] * 4, [0, 1, 2, 3] * 2
+    text = {"puzzle": "cube-2x2", "population": "all depths", "heuristic": "raw"}
+    numbers = {
+        "depth_walked": depths,
+        "seed": seeds,
+        "instance": instances,
+        "cost": [9, 9, 9, np.nan, 9, 9, np.nan, np.nan],
+        "expanded": [1, 3, 5, 7, 3, 5, 7, 9],
+        "weight": [1] * 8,
+        "budget": [50] * 8,
+    }
+    records = Columns(
+        {name: np.array([value] * 8, dtype=object) for name, value in text.items()}
+        | {name: np.array(values, dtype=float) for name, values in numbers.items()}
+    )
+    (table,) = by_depth(records)
+    assert table.columns == ("2x2 cube", "depth 9", "depth 10")
+    assert table.rows == (("paper, raw", "100.0 %", "25.0 ± 35.4 %"),)
+    assert _by_instance(records).tolist() == [2, 4, 6, 8]
 
 
 def test_bad_input_is_refused(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import torch
 
 import undershoot as us
 from undershoot.calibration.catalogue import Wanted, calibrate
-from undershoot.guarantees import Rounding
 from undershoot.heuristics.calibrated import CalibratedHeuristic
+from undershoot.heuristics.combined import best_rounding
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.heuristics.survey import survey
 from undershoot.heuristics.whole_numbers import UNIT, WholeNetwork, from_training
@@ -41,7 +41,7 @@ def small(puzzle: Puzzle, kind: str = "exact", **changes: object) -> Recipe:
 def certified_mean(puzzle: Puzzle, plan: Recipe) -> tuple[float, float]:
     """The mean of h over all states after `exhaustive`, and that of the true cost."""
     network = NeuralHeuristic(puzzle, train(puzzle, plan).network, own_encoding=puzzle.encoded(plan.encoding, plan.canonical))
-    rounding = Rounding.PARITY if puzzle.has_cost_parity else Rounding.INTEGER
+    rounding = best_rounding(puzzle)
     found = survey(CalibratedHeuristic(network, calibrate(network, "exhaustive", Wanted(rounding=rounding))), us.oracle(puzzle))
     assert found.overestimates == 0
     return found.mean_h, found.mean_true

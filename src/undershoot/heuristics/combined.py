@@ -93,6 +93,11 @@ def round_up(puzzle: Puzzle, rounding: Rounding, values: F32, states: States) ->
     return whole.astype(np.float32)
 
 
+def best_rounding(puzzle: Puzzle) -> Rounding:
+    """The one that raises values most, of those that the puzzle allows."""
+    return Rounding.PARITY if puzzle.has_cost_parity else Rounding.INTEGER
+
+
 def rounded(heuristic: Heuristic, puzzle: Puzzle, rounding: Rounding) -> Heuristic:
     """The heuristic with this rounding."""
     return heuristic if rounding is Rounding.NONE else Rounded(heuristic, puzzle, rounding)
