@@ -1,10 +1,11 @@
 """What each idea brings: the certified mean of h over the whole space, with and without it, after the same training.
 
-    python benchmarks/ideas.py cube-2x2 [--recipe exact|label-free] [--steps 20000] [--seeds 3] [--device cuda]
+    python benchmarks/ideas.py cube-2x2 [--recipe exact|label-free] [--steps 20000] [--seeds 1] [--device cuda]
                                [--only NAME ...] [--json]
 
-Every row is the named recipe with the settings shown; all networks end as ones of whole numbers. `certified` is the mean of h
-after `exhaustive` calibration, rounded up as the puzzle allows; `1 % listed` that after `exceptions`. Rows that begin with
+Every row is the named recipe with one thing changed (`--json` has the settings); all networks end as ones of whole numbers.
+`certified` is the mean of h after `exhaustive` calibration, rounded up as the puzzle allows; `1 % listed` that after
+`exceptions`. Rows that begin with
 `float` are ideas that were not kept: networks of 7 layers that torch trains on single pieces, one number, not rounded to whole
 weights.
 """
@@ -28,7 +29,7 @@ from undershoot.calibration.catalogue import Wanted, calibrate
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.combined import best_rounding, round_up
-from undershoot.heuristics.neural import Network, NeuralHeuristic
+from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.heuristics.neural_cuda import TensorEncoding
 from undershoot.heuristics.survey import values_of_space
 from undershoot.heuristics.whole_numbers import to_whole_numbers
@@ -45,18 +46,15 @@ IDEAS: dict[str, dict[str, list[str]]] = {
         "one number, not levels": ["levels=0"],
         "no penalty": ["overestimate_penalty=1"],
         "the full penalty from the start": ["penalty_ramp=[0, 0]"],
-        "made whole afterwards": ["whole_numbers_from=1"],
         "constant learning rate": ["schedule=constant"],
-        "batches of 8,192, an eighth of the steps": ["batch=8192", "steps=EIGHTH"],
+        "batches of 8,192, an eighth of the steps": ["batch=8192", "steps={eighth}"],
     },
     "label-free": {
         "all": [],
         "targets renewed to the end": ["last_renewal=1"],
         "penalty from the start, targets renewed": ["last_renewal=1", "penalty_ramp=[0, 0]"],
-        "one number, not levels": ["levels=0", "snap_parity=false"],
-        "values of either parity": ["snap_parity=false"],
-        "made whole afterwards": ["whole_numbers_from=1"],
-        "batches of 8,192, an eighth of the steps": ["batch=8192", "steps=EIGHTH"],
+        "levels, not one number": ["levels={levels}"],
+        "batches of 8,192, an eighth of the steps": ["batch=8192", "steps={eighth}"],
         "half from the ball of radius 6": ["exact_share=0.5", "exact_radius=6"],
     },
 }
@@ -103,11 +101,10 @@ def certified(puzzle: us.Puzzle, settings: list[str], kind: str) -> dict[str, An
     plan = recipe(puzzle, kind).with_settings(settings)
     plan = replace(plan, curriculum=replace(plan.curriculum, interval=10 * plan.steps))  # no searches on the way
     began = time.perf_counter()
-    network = train(puzzle, plan).network
+    trained = train(puzzle, plan).network
     seconds = time.perf_counter() - began
     encoding = puzzle.encoded(plan.encoding, plan.canonical)
-    if isinstance(network, Network):
-        network = to_whole_numbers(network, encoding, puzzle.sample(10_000, 1))
+    network = to_whole_numbers(trained, encoding, puzzle.sample(10_000, 1))
     raw = NeuralHeuristic(puzzle, network, own_encoding=encoding)
     found: dict[str, Any] = {"seconds": seconds, "weights": sum(int(np.prod(w.shape)) for w in network.weights)}
     for column, method in (("certified", "exhaustive"), ("one_percent_listed", "exceptions")):
@@ -218,10 +215,12 @@ def main() -> None:
     def is_wanted(name: str) -> bool:
         return given.only is None or any(part in name for part in given.only)
 
-    for name, settings in IDEAS[given.recipe].items():
-        if not is_wanted(name) or ("either parity" in name and not puzzle.has_cost_parity):
+    numbers = {"eighth": given.steps // 8, "levels": recipe(puzzle).curriculum.max_depth}
+    for name, changed in IDEAS[given.recipe].items():
+        if not is_wanted(name):
             continue
-        changes = [*common, *(setting.replace("EIGHTH", str(given.steps // 8)) for setting in settings)]
+        settings = [setting.format(**numbers) for setting in changed]
+        changes = [*common, *settings]
         found = [certified(puzzle, [*changes, f"seed={seed}"], given.recipe) for seed in range(given.seeds)]
         add(summary(name, settings, found))
         extra = {"settings": [], "weights": len(found) * found[0]["weights"], "one_percent_listed": [], "seconds": []}

@@ -18,8 +18,7 @@ import undershoot as us
 from undershoot.experiments.items import Item
 from undershoot.experiments.protocol import PROFILES, populations, searches
 from undershoot.experiments.store import Store
-from undershoot.experiments.work import do, instances
-from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.experiments.work import bundle_of, do, instances
 from undershoot.search.astar import solve_batch
 from undershoot.search.options import SearchOptions, Ties
 
@@ -35,8 +34,7 @@ def main() -> None:
     trained = Item("train", {"puzzle": puzzle.name, "recipe": "paper", "steps": profile.steps, "seed": 0})
     made = {"training": do(trained.kind, trained.spec, {})}
     (item,) = searches(profile, puzzle.name, population, "raw", trained, "deep")
-    recipe = replace(us.recipe(puzzle), steps=profile.steps)
-    network = NeuralHeuristic(puzzle, us.train(puzzle, recipe).network)
+    network = bundle_of(made["training"], "bundle").raw
     states = instances(puzzle, population).states
     options = SearchOptions(ties=Ties.DEEP, max_expanded=profile.budget)
     best = {"evaluation": float("inf"), "bare": float("inf")}

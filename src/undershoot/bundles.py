@@ -394,28 +394,31 @@ def _card(bundle: Bundle, config: dict[str, Any]) -> str:
     commands = [config["command"]]
     if bundle.calibration is not None:
         method, rounding = bundle.calibration.method, bundle.calibration.rounding
-        converted = bundle.arithmetic == WHOLE and bundle.recipe.get("whole_numbers_from", 1) == 1
-        more = " --whole-numbers" if converted else ""
-        commands.append(f"undershoot calibrate RUN --method {method} --rounding {rounding}{more}")
+        more = " --whole-numbers" if bundle.arithmetic == WHOLE else ""
+        options = "" if method == "exhaustive" else " ..."  # the rest stands in calibration.json
+        commands.append(f"undershoot calibrate RUN --method {method} --rounding {rounding}{more}{options}")
     if certificate is not None:
         known += f" {certificate['checked']:,} states and {certificate['edges']:,} moves were checked."
         known += f" Mean h {certificate['mean_h']:.4f}, mean true cost {certificate['mean_true']:.4f}."
         commands.append("undershoot certify RUN")
     made_by = "\n".join(commands)
+    measured = f"\n| measured before calibration | |\n|---|---|\n{rows}" if rows else ""
     seen = f"encoding `{bundle.encoding}`{' of canonical states' if bundle.canonical else ''}"
+    share, radius = bundle.recipe.get("exact_share", 0), bundle.recipe.get("exact_radius", 0)
+    within = f" within {radius} of the goal" if radius else ""
+    labels = f" True costs{within} were {100 * share:g} % of its targets." if share else ""
+    if "exact_share" in bundle.recipe and not share:
+        labels = " No true cost was among its targets."
     return f"""# {config["puzzle"]}: a learned heuristic
 
 {known}
 
-{config["architecture"]}, {config["arithmetic"]}; {seen}; widths {" - ".join(map(str, config["widths"]))}. Made by
+{config["architecture"]}, {config["arithmetic"]}; {seen}; widths {" - ".join(map(str, config["widths"]))}.{labels} Made by
 
 ```
 {made_by}
 ```
-
-| measured on the network | |
-|---|---|
-{rows}
+{measured}
 Use it: `undershoot solve {given} --heuristic THIS_FOLDER`, or `us.load("THIS_FOLDER")` in Python.
 """
 

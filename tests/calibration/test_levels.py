@@ -14,7 +14,7 @@ from undershoot.calibration.levels import level_margins
 from undershoot.guarantees import Rounding
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.neural import Network, NeuralHeuristic
-from undershoot.heuristics.whole_numbers import WholeNetwork, from_training
+from undershoot.heuristics.whole_numbers import WholeNetwork, to_whole_numbers
 from undershoot.kernels.encodings import dense
 from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
@@ -36,7 +36,8 @@ def with_levels(name: str, encoding: str, whole: bool = True) -> tuple[NeuralHeu
     weights = (first, np.repeat(last[:-1, None], levels, axis=1).astype(np.float32))
     biases = (np.zeros(48, dtype=np.float32), (last[-1] - 0.5 - np.arange(levels)).astype(np.float32))
     network = Network(weights, biases)
-    return NeuralHeuristic(puzzle, from_training(network) if whole else network, own_encoding=how), distances
+    converted = to_whole_numbers(network, how, distances.states_of_rows(0, distances.states)) if whole else network
+    return NeuralHeuristic(puzzle, converted, own_encoding=how), distances
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05])

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 BundlePath = Annotated[str, typer.Argument(metavar="BUNDLE", help="A bundle, or the folder of a run.")]
 INSTANCES, MOST_EXPANDED = 1000, 20_000
 """Searches of a comparison, and the expansions that each may make."""
+OF_TRAINING = ("steps", "seconds", "evaluation_seconds", "steps_per_second")
+"""Figures that are as true of a network after it was converted."""
 
 
 def calibrate(
@@ -227,7 +229,8 @@ def _in_whole_numbers(bundle: "Bundle", seed: int) -> "Bundle":
     with contextlib.suppress(NotAvailable):  # then scrambles alone
         states = np.concatenate([states, bundle.puzzle.sample(10_000, seed)])
     network = to_whole_numbers(bundle.network, bundle.raw.encoding, states)
-    return dataclasses.replace(bundle, network=network, figures={})
+    of_training = {name: bundle.figures[name] for name in OF_TRAINING if name in bundle.figures}
+    return dataclasses.replace(bundle, network=network, figures=of_training)
 
 
 def _one_of(kind: Any, text: str, option: str) -> Any:

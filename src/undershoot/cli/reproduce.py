@@ -45,6 +45,10 @@ def reproduce(
             raise UndershootError(f'no part "{part}"; there are {", ".join(PARTS)}')
     if workers is not None and not 1 <= workers <= MOST_WORKERS:
         raise UndershootError(f"--workers is {workers}; allowed are 1 to {MOST_WORKERS}")
+    if workers is not None and scheduler is not None:
+        raise UndershootError(
+            "--workers is for processes of this machine; with --scheduler, start as many Dask workers as you want"
+        )
     count = workers or os.cpu_count() or 1
     folder = out or Path("runs") / f"reproduce-{plan.name}"
     store = Store(folder, plan.to_dict())

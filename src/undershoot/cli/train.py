@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from undershoot.training.recipe import Recipe
     from undershoot.training.runs import Run
 
-RECIPE_HELP = "paper, exact, label-free, mse, operator, loss, or a .toml file."
 MOST_STATES = 10_000_000
 """Spaces up to here are compared with the oracle at the end."""
 

@@ -66,6 +66,7 @@ def cluster(address: str) -> Iterator[Workers]:
     try:
         from distributed import Client
         from distributed.comm.core import connect
+        from distributed.scheduler import KilledWorker
     except ImportError as error:
         raise UndershootError("--scheduler needs Dask: pip install 'undershoot[cluster]'") from error
 
@@ -85,5 +86,10 @@ def cluster(address: str) -> Iterator[Workers]:
         if not threads:
             raise UndershootError(f"the Dask scheduler at {address} has no workers; start some: dask worker {address}")
         yield Workers(client.get_executor(pure=False, retries=3), threads)
+    except KilledWorker as error:
+        raise UndershootError(
+            "a piece of work ended several Dask workers, for want of memory perhaps; start fewer on a machine, then go on with "
+            "--resume"
+        ) from error
     finally:
         client.close()

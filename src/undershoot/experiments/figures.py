@@ -127,16 +127,16 @@ def expansions(panels: dict[str, dict[str, tuple[float, float]]], path: Path) ->
 
 
 def by_depth(title: str, curves: dict[str, Curve], budget: int, path: Path) -> None:
-    """Expansions by scramble depth: mean and standard error, on a logarithmic scale."""
+    """Expansions by scramble depth: mean and standard deviation over trainings, on a logarithmic scale."""
     figure, (axis,) = _figure(1)
     for name, points in curves.items():
         x, mean, error = (list(values) for values in zip(*points, strict=True))
         colour = COLOURS.get(name, GREY)
         axis.errorbar(x, mean, error, fmt=MARKS.get(name, "o") + "-", color=colour, markersize=4, linewidth=1.2, label=name)
-    _draw_budget(axis, budget)
+    axis.axhline(budget, linestyle=":", color=GREY, linewidth=1, label="budget")
     axis.set_yscale("log")
     axis.set_xlabel("scramble depth (moves)")
-    axis.set_ylabel("expanded, mean and standard error")
+    axis.set_ylabel("expanded, mean; bars: standard deviation over trainings")
     axis.set_title(title, loc="left")
     axis.legend(frameon=False, fontsize=8)
     _save(figure, path)
@@ -155,8 +155,10 @@ def against_guarantee(title: str, points: list[tuple[str, str, float, float]], b
         for row, (expanded, method, part) in zip(rows, chosen, strict=True):
             axis.text(expanded, row, f"  {method}: {expanded:,.1f}, {part:.0f} % solved", va="center", fontsize=9)
         place += len(chosen) + 1
-    axis.axvline(budget, linestyle=":", color=GREY, linewidth=1, label="budget")
-    axis.set_xlim(0, 1.5 * max(expanded for _, _, expanded, _ in points))
+    end = 1.5 * max(expanded for _, _, expanded, _ in points)
+    if budget < end:
+        axis.axvline(budget, linestyle=":", color=GREY, linewidth=1, label="budget")
+    axis.set_xlim(0, end)
     axis.invert_yaxis()
     axis.set_yticks([])
     axis.grid(visible=False, axis="y")
@@ -165,10 +167,6 @@ def against_guarantee(title: str, points: list[tuple[str, str, float, float]], b
     axis.set_title(title, loc="left")
     figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     _save(figure, path)
-
-
-def _draw_budget(axis: Any, budget: int) -> None:
-    axis.axhline(budget, linestyle=":", color=GREY, linewidth=1, label="budget")
 
 
 def _grid(panels: int) -> tuple[Any, Any]:

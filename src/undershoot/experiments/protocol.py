@@ -17,8 +17,8 @@ ALWAYS = ("scramble", "exhaustive", "exceptions")
 """Calibrations of every network of the paper's recipe."""
 OTHERS = ("max", "conformal", "grouped", "trajectory")
 BATCHES = (1, 128, 65_536)
-TIMED = 20
-"""Searches, one at a time."""
+SEARCHES_TIMED = 20
+"""One at a time."""
 PARTS = ("table1", "ablation", "weighted", "calibrators", "ball", "sketch", "latency", "report")
 """What `--only` takes; `report` computes nothing."""
 
@@ -261,7 +261,7 @@ def _latency(profile: Profile) -> list[Item]:
     found = []
     for puzzle in PUZZLES:
         depth = PUBLISHED_DEPTH.get(puzzle, 10)
-        population = {"name": "timed", "depths": [depth], "per_depth": TIMED, "seed": profile.instance_seed}
+        population = {"name": "timed", "depths": [depth], "per_depth": SEARCHES_TIMED, "seed": profile.instance_seed}
         spec = {"puzzle": puzzle, "batches": list(BATCHES), "population": population, "budget": profile.budget}
         found.append(Item("timing", spec, {"training": training(profile, puzzle, "paper", profile.seeds[0])}))
     return found

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from undershoot.arrays import AnyArray
 from undershoot.errors import UndershootError
 from undershoot.experiments import figures, tables
 from undershoot.experiments.items import Item
@@ -24,6 +23,7 @@ KINDS = {"train": "trainings", "space": "spaces", "search": "searches", "path": 
 """Of items, and what their records are called."""
 DRAWN = ("base", "mse", "raw", "scramble", "exhaustive", "exceptions", "learned", "table")
 """Heuristics in the figures."""
+OVER = "; mean, and standard deviation over trainings"
 
 
 @dataclass(frozen=True)
@@ -128,33 +128,29 @@ def _draw(folder: Path, searches: Columns, spaces: Columns) -> list[Figure]:
         for name in DRAWN:
             means = [tables.expanded(part) for part in chosen.where(heuristic=name).split("seed")]
             if means:
-                deviation = float(np.std(means, ddof=1)) if len(means) > 1 else 0.0
-                bars.setdefault(puzzle, {})[NAMES[name]] = (float(np.mean(means)), deviation)
+                bars.setdefault(puzzle, {})[NAMES[name]] = _mean_and_deviation(means)
     if bars:
         figures.expansions(bars, folder / "expansions.png")
-        drawn.append(Figure(folder / "expansions.png", "Expansions by heuristic at the published depth, ties shallow."))
+        drawn.append(Figure(folder / "expansions.png", f"Expansions by heuristic at the published depth, ties shallow{OVER}."))
     cube = searches.where(puzzle="cube-2x2", population="all depths", weight=1.0)
     curves_by_depth = {}
     for name in DRAWN:
         chosen = cube.where(heuristic=name)
         points = []
         for part in chosen.split("depth_walked"):
-            values = _by_instance(part)
-            error = float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else 0.0
-            points.append((float(part.of("depth_walked")[0]), float(values.mean()), error))
+            means = [tables.expanded(seed) for seed in part.split("seed")]
+            points.append((float(part.of("depth_walked")[0]), *_mean_and_deviation(means)))
         if points:
             curves_by_depth[NAMES[name]] = sorted(points)
     if curves_by_depth:
         budget = int(cube.of("budget")[0])
         figures.by_depth("2x2 cube: expansions by scramble depth", curves_by_depth, budget, folder / "by_depth.png")
-        drawn.append(Figure(folder / "by_depth.png", "Expansions by scramble depth on the 2x2 cube, ties deep."))
+        drawn.append(Figure(folder / "by_depth.png", f"Expansions by scramble depth on the 2x2 cube, ties deep{OVER}."))
     return [*drawn, *_draw_guarantees(folder, searches, spaces)]
 
 
-def _by_instance(part: Columns) -> AnyArray:
-    """float64[N]: expansions of each instance, the mean over trainings, which all have the same instances."""
-    _, which = np.unique(part.of("instance"), return_inverse=True)
-    return np.asarray(np.bincount(which, weights=part.of("expanded")) / np.bincount(which))
+def _mean_and_deviation(values: list[float]) -> tuple[float, float]:
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
 def _draw_guarantees(folder: Path, searches: Columns, spaces: Columns) -> list[Figure]:

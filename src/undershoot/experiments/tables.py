@@ -158,10 +158,12 @@ def _mean(values: AnyArray) -> float:
 
 
 def spread(parts: Iterable[float], digits: int = 2, unit: str = "") -> str:
-    """Mean and standard deviation over seeds; one number if there is one."""
+    """Mean and standard deviation over seeds; one number if there is one. With digits enough to tell the mean from 0."""
     known = [part for part in parts if not math.isnan(part)]
     if not known:
         return "–"
+    while any(known) and digits < 9 and round(abs(float(np.mean(known))), digits) == 0:
+        digits += 1
     mean = f"{np.mean(known):,.{digits}f}"
     if len(known) == 1 or max(known) == min(known):
         return mean + unit
@@ -170,7 +172,8 @@ def spread(parts: Iterable[float], digits: int = 2, unit: str = "") -> str:
 
 def share(percent: float, digits: int) -> str:
     """A percentage, rounded down: 100 stands for all of them."""
-    return f"{math.floor(percent * 10**digits) / 10**digits:.{digits}f}"
+    whole = math.floor(round(percent * 10**digits, 6))  # 4.35 * 100 is a little less than 435
+    return f"{whole / 10**digits:.{digits}f}"
 
 
 def shares(parts: Iterable[float], digits: int) -> str:
@@ -230,6 +233,7 @@ def _one(puzzle: str, population: str, title: str, searches: Columns, spaces: Co
     notes = [
         f"{count:,} instances; budget {int(searches.of('budget')[0]):,} expansions, which count where nothing was found.",
         "exhaustive, exceptions and certified networks are rounded up to whole costs, of the right parity where there is one.",
+        "Times are of whatever machine did a piece of work, beside other work.",
     ]
     if population == "published" and puzzle in PUZZLES_OF_PAPER:
         notes.append("[Figures in brackets] are the paper's.")
@@ -404,8 +408,8 @@ def latency(timings: Columns) -> list[Table]:
     sizes = [int(size) for size in dict.fromkeys(timings.where(what="states").of("count").tolist())]
     columns = ("the paper's network, ms", *("one state" if size == 1 else f"{size:,} states" for size in sizes), "one search")
     note = (
-        "One thread, nothing else running; searches one at a time, scrambles of the published depth. The paper: one state "
-        "0.45 ms, 128 states 1.82 ms; a search 12.5 ms (Lights Out 3x3), 1.2 ms (8-puzzle) and 62 ms (its 2x2)."
+        "One thread, no other piece of work beside it; searches one at a time, scrambles of the published depth. The paper: "
+        "one state 0.45 ms, 128 states 1.82 ms; a search 12.5 ms (Lights Out 3x3), 1.2 ms (8-puzzle) and 62 ms (its 2x2)."
     )
     return [Table("latency", "Latency", columns, tuple(rows), (note,))]
 
@@ -427,7 +431,10 @@ def trainings(records: Columns) -> list[Table]:
                 )
             )
     columns = ("puzzle", "recipe", "trainings", "steps", "scramble depth reached", "solved at that depth", "seconds")
-    note = "One thread each, several at once, with the searches that decide when to go deeper. The paper: about 15 minutes."
+    note = (
+        "One thread each, several at once, with the searches that decide when to go deeper; times are of whatever machine did "
+        "a piece of work. The paper: about 15 minutes."
+    )
     return [Table("trainings", "Trainings", columns, tuple(rows), (note,))] if rows else []
 
 

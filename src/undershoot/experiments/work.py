@@ -68,8 +68,9 @@ def do_training(spec: dict[str, Any], inputs: Inputs) -> Files:
         "host": socket.gethostname(),
     }
     command = f"undershoot train {puzzle.name} --recipe {spec['recipe']} --seed {spec['seed']} --steps {spec['steps']}"
+    bundle = Bundle(puzzle, trained.network, plan.to_dict(), {}, command, plan.encoding, plan.canonical)
     return {
-        **_bundle_files(Bundle(puzzle, trained.network, plan.to_dict(), command=command), "bundle"),
+        **_bundle_files(bundle, "bundle"),
         RECORDS: table_bytes([row]),
     }
 
@@ -84,7 +85,7 @@ def do_space(spec: dict[str, Any], inputs: Inputs) -> Files:
         fixed = named(puzzle, spec["heuristic"])
         row = _space_row(spec, spec["heuristic"], fixed, values_of_space(fixed, distances), distances)
         return {RECORDS: table_bytes([row])}
-    bundle = _bundle(inputs["training"], "bundle")
+    bundle = bundle_of(inputs["training"], "bundle")
     raw = values_of_space(bundle.raw.raw, distances)
     known = scores(raw, np.repeat(np.arange(len(distances.histogram)), distances.histogram))
     rows = [_space_row(spec, "raw", bundle.raw, _from_raw(bundle.raw, raw, distances), distances)]
@@ -173,8 +174,8 @@ def do_path(spec: dict[str, Any], inputs: Inputs) -> Files:
         states.append(children[:, int(np.flatnonzero(beyond == left)[0])])
     path = np.concatenate(states)
     guides: dict[str, Heuristic] = {name: named(puzzle, name) for name in ("base", "learned")}
-    guides |= {"mse": _bundle(inputs["mse"], "bundle").raw, "raw": _bundle(inputs["training"], "bundle").raw}
-    guides |= {name: _bundle(inputs["space"], name).heuristic for name in ("scramble", "exhaustive")}
+    guides |= {"mse": bundle_of(inputs["mse"], "bundle").raw, "raw": bundle_of(inputs["training"], "bundle").raw}
+    guides |= {name: bundle_of(inputs["space"], name).heuristic for name in ("scramble", "exhaustive")}
     true_cost = distances.distance(path).tolist()
     rows = [
         {"puzzle": puzzle.name, "heuristic": name, "seed": spec["seed"], "true_cost": cost, "h": value}
@@ -186,7 +187,7 @@ def do_path(spec: dict[str, Any], inputs: Inputs) -> Files:
 
 def do_timing(spec: dict[str, Any], inputs: Inputs) -> Files:
     """How long a network takes for one state and for batches, the best of several times; and for searches one at a time."""
-    puzzle, network = by_name(spec["puzzle"]), _bundle(inputs["training"], "bundle").raw
+    puzzle, network = by_name(spec["puzzle"]), bundle_of(inputs["training"], "bundle").raw
     rows = []
     for size in spec["batches"]:
         states = puzzle.sample(size, 0)
@@ -235,7 +236,7 @@ def _oracle(name: str, radius: int | None) -> DistanceTable:
 
 
 def _wanted(puzzle: Puzzle, spec: dict[str, Any], method: str) -> Wanted:
-    """The paper rounds nothing; what is ours is rounded as the puzzle allows. No labels of the test sets are used."""
+    """The paper rounds nothing; what is ours is rounded as the puzzle allows. Samples are drawn apart from the test sets."""
     return Wanted(
         n=spec["calibration_states"],
         depths=tuple(spec["depths"]),
@@ -247,13 +248,14 @@ def _wanted(puzzle: Puzzle, spec: dict[str, Any], method: str) -> Wanted:
 
 def _guide(puzzle: Puzzle, spec: dict[str, Any], inputs: Inputs) -> Heuristic:
     if "training" in inputs:
-        return _bundle(inputs["training"], "bundle").raw
+        return bundle_of(inputs["training"], "bundle").raw
     if "space" in inputs:
-        return _bundle(inputs["space"], spec["variant"]).heuristic
+        return bundle_of(inputs["space"], spec["variant"]).heuristic
     return named(puzzle, spec["heuristic"])
 
 
-def _bundle(files: Files, part: str) -> Bundle:
+def bundle_of(files: Files, part: str) -> Bundle:
+    """The bundle that an item made under this name."""
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files.items():
             if name.startswith(f"{part}/"):
@@ -283,17 +285,23 @@ def _some_rows(distances: DistanceTable) -> I64:
 def environment() -> dict[str, Any]:
     """The machine and the versions, for the report."""
     import platform
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
+
+    def version_of(name: str) -> str:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            return "not installed"
 
     libraries = ("numpy", "numba", "torch", "scipy", "pyarrow")
     return {
-        "undershoot": version("undershoot"),
+        "undershoot": version_of("undershoot"),
         "commit": _commit(),
         "host": socket.gethostname(),
         "machine": platform.platform(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        **{name: version(name) for name in libraries},
+        **{name: version_of(name) for name in libraries},
     }
 
 

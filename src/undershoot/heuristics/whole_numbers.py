@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 HIGHEST_WEIGHT = 127
 SUM_LIMIT = 2**24
 """float32 holds every whole number up to here."""
-UNIT = 2.0**-6
-"""What an activation of 1 stands for in training."""
-TRAINED_LIMIT = 0.9 * SUM_LIMIT
-"""Sums are kept below this in training; the rest is room for what rounding adds."""
-SMALLEST_WEIGHT = np.float32(2.0**-20)
-"""The largest weight of a neuron counts as at least so much."""
 LOWEST_SCALE, HIGHEST_SCALE = 2.0**-64, 2.0**64
 """Within these, no product overflows or loses bits by being subnormal, which devices treat differently."""
 
@@ -89,23 +83,6 @@ def largest_sums(number: int, weight: I8, bias: I32) -> I64:
     highest = HIGHEST_ACTIVATION if number else 1
     total: I64 = np.abs(weight.astype(np.int64)).sum(axis=0)
     return highest * total + np.abs(bias.astype(np.int64))
-
-
-def from_training(network: "Network") -> WholeNetwork:
-    """The network of whole numbers that was trained as such: an activation of 1 stands for UNIT."""
-    weights, biases, scales = [], [], []
-    unit = np.float32(1)
-    for number, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
-        step = np.maximum(np.abs(weight).max(axis=0), SMALLEST_WEIGHT) / np.float32(HIGHEST_WEIGHT)
-        # Coarser where a sum could become too large. The weights of inputs that are 0 or 1 take no more than half the room.
-        reach = HIGHEST_ACTIVATION * np.abs(weight).sum(axis=0) + np.abs(bias) / unit if number else 2 * np.abs(bias)
-        step = np.maximum(step, reach / np.float32(TRAINED_LIMIT))
-        weights.append(np.rint(weight / step).astype(np.int8))
-        biases.append(np.rint(bias / (step * unit)).astype(np.int32))
-        is_last = number == len(network.weights) - 1
-        scales.append((step * unit if is_last else step * unit / np.float32(UNIT)).astype(np.float32))
-        unit = np.float32(UNIT)
-    return WholeNetwork(tuple(weights), tuple(biases), tuple(scales))
 
 
 def to_whole_numbers(network: "Network", encoding: Encoding, states: States) -> WholeNetwork:

@@ -79,7 +79,6 @@ class TensorScrambles:
         self.distinct = rule is ScrambleRule.PROPER and table.presses_commute
         self.source = torch.from_numpy(steps.source).to(self.device, torch.int64)
         self.shift = torch.from_numpy(steps.shift).to(self.device, torch.int16)
-        self.cost = torch.from_numpy(steps.cost).to(self.device, torch.int64)
         self.landing = torch.from_numpy(steps.landing).to(self.device, torch.int64)
         self.follows = torch.from_numpy(followers(table, rule)).to(self.device)
         self.presses = torch.from_numpy(steps.legal[0].nonzero()[0]).to(self.device, torch.int64)
@@ -88,17 +87,14 @@ class TensorScrambles:
         first = (table.goals == table.cursor).argmax(axis=1) if table.cursor is not None else table.goals[:, 0] * 0
         self.first_context = torch.from_numpy(first).to(self.device, torch.int64)
 
-    def __call__(self, count: int, depth: Tensor, seed: Tensor) -> tuple[Tensor, Tensor]:
-        """uint8[count, n], and int64[count], what the walks cost.
-
-        depth and seed are int64 tensors of one number, the depth at most `max_depth`.
-        """
+    def __call__(self, count: int, depth: Tensor, seed: Tensor) -> Tensor:
+        """uint8[count, n]; depth and seed are int64 tensors of one number, the depth at most `max_depth`."""
         rows = torch.arange(count, device=self.device)
         depths = 1 + _below(_seeded(seed ^ signed(DEPTHS), rows), depth)[1]
         random, goal = _below(_seeded(seed, rows), len(self.goals))
         states, context = self.goals[goal], self.first_context[goal]
         width = self.follows.shape[2]
-        before, last, cost = context, torch.full_like(context, width), torch.zeros_like(context)
+        before, last = context, torch.full_like(context, width)
         choices = self.presses.expand(count, -1).clone() if self.distinct else self.presses
         for step in range(self.max_depth):
             if self.distinct:
@@ -114,10 +110,9 @@ class TensorScrambles:
             if self.table.shift.any():
                 moved = ((moved + self.shift[context, s]) % self.modulus).to(torch.uint8)
             states = torch.where(walks[:, None], moved, states)
-            cost = cost + torch.where(walks, self.cost[context, s], 0)
             before, last = torch.where(walks, context, before), torch.where(walks, s, last)
             context = torch.where(walks, self.landing[context, s], context)
-        return states, cost
+        return states
 
 
 def random_rows(count: int, bound: int, seed: Tensor) -> Tensor:

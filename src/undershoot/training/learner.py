@@ -4,7 +4,6 @@ The target network stands still between two copies, so the states and targets of
 """
 
 import math
-from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -16,9 +15,8 @@ from undershoot.errors import SpaceTooLarge
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.families import lowered
-from undershoot.heuristics.neural import NO_MARGIN, Network, NeuralHeuristic, evaluate
-from undershoot.heuristics.neural_cuda import CudaHeuristic, TensorBase, TensorEncoding, leading, whole_tensors
-from undershoot.heuristics.whole_numbers import WholeNetwork, from_training
+from undershoot.heuristics.neural import NO_MARGIN, NeuralHeuristic, evaluate
+from undershoot.heuristics.neural_cuda import CudaHeuristic, TensorBase, TensorEncoding, later_layers, leading
 from undershoot.kernels.cpu import is_goal, successors
 from undershoot.kernels.distinct import distinct
 from undershoot.kernels.encodings import read
@@ -30,7 +28,7 @@ from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.training.losses import mean_loss
-from undershoot.training.networks import Arithmetic, Parameters, forward, layers
+from undershoot.training.networks import Parameters, forward
 from undershoot.training.recipe import Recipe
 from undershoot.training.targets import bellman_targets
 
@@ -80,11 +78,6 @@ def renew_target(learner: Learner) -> None:
         learner.target.flat.copy_(learner.parameters.flat)
 
 
-def finished(parameters: Parameters, recipe: Recipe) -> Network | WholeNetwork:
-    """What a search uses."""
-    return from_training(parameters.network()) if recipe.in_whole_numbers else parameters.network()
-
-
 def block_steps(puzzle: Puzzle, recipe: Recipe) -> int:
     """Steps whose states are made at once: they end together with a target copy or an evaluation, and fit into memory."""
     together = math.gcd(recipe.target_interval, recipe.curriculum.interval)
@@ -108,13 +101,6 @@ def known_states(puzzle: Puzzle, recipe: Recipe) -> DistanceTable | None:
         raise SpaceTooLarge(
             f"exact_share is {recipe.exact_share:g}, so true costs are needed. {error} In a recipe that is exact_radius=R."
         ) from error
-
-
-def arithmetic_at(recipe: Recipe, step: int) -> Arithmetic:
-    """How the network is evaluated at this step."""
-    if not recipe.in_whole_numbers:
-        return Arithmetic.FLOAT
-    return Arithmetic.WHOLE if step >= recipe.whole_numbers_from * recipe.steps else Arithmetic.CLIPPED
 
 
 def make_optimizer(parameters: Parameters, recipe: Recipe) -> torch.optim.AdamW:
@@ -145,25 +131,25 @@ class CpuLearner:
     def prepare(self) -> None:
         """Compile."""
         states = self.puzzle.table.goals[[0, 0]]
-        self.bootstrapped(states, np.zeros(2, dtype=np.int32))
+        self.bootstrapped(states)
         tokens = read(self.encoding, states)
-        torch.autograd.backward(forward(self.encoding, self.parameters.parts, tokens, Arithmetic.FLOAT).sum())
+        torch.autograd.backward(forward(self.encoding, self.parameters.parts, tokens).sum())
 
     def heuristic(self) -> Heuristic:
         """The network as it is now."""
-        return NeuralHeuristic(self.puzzle, finished(self.parameters, self.recipe), own_encoding=self.encoding)
+        return NeuralHeuristic(self.puzzle, self.parameters.network(), own_encoding=self.encoding)
 
     def learn(self, step: int, depth: int, steps: int) -> Tensor:
         """See `Learner`."""
         recipe, batch = self.recipe, self.recipe.batch
         states, targets = self.draw(step // self.block, depth, steps)
         tokens = read(self.encoding, states)
-        arithmetic, penalty = arithmetic_at(recipe, step), recipe.penalty(step)
+        penalty = recipe.penalty(step)
         self.optimizer.param_groups[0]["lr"] = recipe.learning_rate_at(step)
         losses = torch.empty(steps)
         for number in range(steps):
             rows = slice(number * batch, (number + 1) * batch)
-            values = forward(self.encoding, self.parameters.parts, tokens[rows], arithmetic)
+            values = forward(self.encoding, self.parameters.parts, tokens[rows])
             loss = mean_loss(values, targets[rows], penalty)
             self.parameters.gradient.zero_()
             torch.autograd.backward(loss)
@@ -175,8 +161,8 @@ class CpuLearner:
         """uint8[steps * batch, n] and float32[steps * batch]: states and targets."""
         recipe, seed, known = self.recipe, derived_seed(self.recipe.seed, block), exact_rows(self.recipe)
         made = steps * (recipe.batch - known)
-        walked, _, cost = scrambles_up_to(self.puzzle.table, made, depth, seed, recipe.scrambles)
-        targets = self.bootstrapped(walked, cost) if made else np.zeros(0, dtype=np.float32)
+        walked = scrambles_up_to(self.puzzle.table, made, depth, seed, recipe.scrambles).states
+        targets = self.bootstrapped(walked) if made else np.zeros(0, dtype=np.float32)
         if self.known is None:
             return walked, torch.from_numpy(targets)
         rows = random_rows(steps * known, self.known.states, seed)
@@ -184,15 +170,15 @@ class CpuLearner:
         states = _side_by_side(steps, self.known.states_of(rows), walked)
         return states, torch.from_numpy(_side_by_side(steps, costs, targets))
 
-    def bootstrapped(self, states: States, walked: AnyArray) -> F32:
-        """float32[B]: targets by the target network; walked: what a scramble to each state cost."""
+    def bootstrapped(self, states: States) -> F32:
+        """float32[B]: targets by the target network."""
         table = self.puzzle.table
         first, which = distinct(states)
         once = states[first]
         children, legal = successors(table, once)
         rows = children[legal]
         heads, copies = distinct(rows)
-        network = NeuralHeuristic(self.puzzle, finished(self.target, self.recipe), own_encoding=self.encoding)
+        network = NeuralHeuristic(self.puzzle, self.target.network(), own_encoding=self.encoding)
         raw = evaluate(network.raw, rows[heads], self.threads)
         values = np.zeros(legal.shape, dtype=np.float32)
         values[legal] = (lowered(raw, NO_MARGIN) if network.has_levels else raw)[copies]
@@ -207,7 +193,6 @@ class CpuLearner:
             torch.from_numpy(goals),
             torch.from_numpy(is_goal(table, once)),
             torch.from_numpy(base(self.puzzle)(once)),
-            torch.from_numpy(walked[first] % 2) if self.recipe.snap_parity else None,
         ).numpy()
         return result[which]
 
@@ -237,29 +222,23 @@ class CudaLearner:
             self.known = torch.from_numpy(table.states_of_rows(0, table.states)).to("cuda")
             self.ends = torch.from_numpy(np.cumsum(table.histogram)).to("cuda")
         self.graph: torch.cuda.CUDAGraph | None = None
-        self.recorded: Arithmetic | None = None
         self.guide: CudaHeuristic | None = None
 
     def prepare(self) -> None:
-        """Record a block."""
-        self._record(arithmetic_at(self.recipe, 0))
-
-    def _record(self, arithmetic: Arithmetic) -> None:
-        """The block that is run first, to set up what is set up on first use, is undone."""
+        """Record a block. The one that is run first, to set up what is set up on first use, is undone."""
         changed = [self.parameters.flat, self.target.flat]
         before = [tensor.detach().clone() for tensor in changed]
         moments = {key: value.clone() for key, value in self.optimizer.state.get(changed[0], {}).items()}
-        self.graph = None
         self.depth.fill_(1)
         stream: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            self._learn(self.block, arithmetic)
+            self._learn(self.block)
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            self._learn(self.block, arithmetic)
-        self.graph, self.recorded = graph, arithmetic
+            self._learn(self.block)
+        self.graph = graph
         with torch.no_grad():
             for tensor, old in zip(changed, before, strict=True):
                 tensor.copy_(old)
@@ -269,17 +248,11 @@ class CudaLearner:
 
     def heuristic(self) -> Heuristic:
         """The network as it is now."""
-        if self.recipe.in_whole_numbers:
-            whole = from_training(self.parameters.network())
-            return CudaHeuristic(self.puzzle, *whole_tensors(whole, "cuda"), encoding=self.inputs)
         self.guide = self.guide or CudaHeuristic(self.puzzle, self.parameters.parts, encoding=self.inputs)
         return self.guide
 
     def learn(self, step: int, depth: int, steps: int) -> Tensor:
         """See `Learner`."""
-        arithmetic = arithmetic_at(self.recipe, step)
-        if steps == self.block and arithmetic is not self.recorded:
-            self._record(arithmetic)
         self.depth.fill_(depth)
         self.seed.fill_(signed(derived_seed(self.recipe.seed, step // self.block)))
         self.penalty.fill_(self.recipe.penalty(step))
@@ -287,10 +260,10 @@ class CudaLearner:
         if self.graph is not None and steps == self.block:
             self.graph.replay()
         else:
-            self._learn(steps, arithmetic)
+            self._learn(steps)
         return self.losses[:steps].clone()
 
-    def _learn(self, steps: int, arithmetic: Arithmetic) -> None:
+    def _learn(self, steps: int) -> None:
         batch = self.recipe.batch
         with torch.no_grad():
             states, targets = self.draw(steps)
@@ -298,7 +271,8 @@ class CudaLearner:
         for step in range(steps):
             rows = slice(step * batch, (step + 1) * batch)
             inputs = self.encoding.dense(active[rows])
-            values = layers(partial(_affine, inputs), self.parameters.parts, arithmetic)
+            weight, bias, *later = self.parameters.parts
+            values = later_layers(torch.addmm(bias, inputs, weight), later)
             loss = mean_loss(values, targets[rows], self.penalty)
             self.parameters.gradient.zero_()
             torch.autograd.backward(loss)
@@ -309,8 +283,8 @@ class CudaLearner:
         """uint8[steps * batch, n] and float32[steps * batch]: states and targets."""
         known = exact_rows(self.recipe)
         made = steps * (self.recipe.batch - known)
-        walked, cost = self.scrambles(made, self.depth, self.seed)
-        targets = self.bootstrapped(walked, cost) if made else torch.zeros(0, device="cuda")
+        walked = self.scrambles(made, self.depth, self.seed)
+        targets = self.bootstrapped(walked) if made else torch.zeros(0, device="cuda")
         if self.known is None:
             return walked, targets
         rows = random_rows_on_device(steps * known, len(self.known), self.seed)
@@ -319,15 +293,13 @@ class CudaLearner:
         states = torch.cat([self.known[rows].view(steps, known, cells), walked.view(steps, rest, cells)], dim=1)
         return states.flatten(0, 1), torch.cat([costs.view(steps, known), targets.view(steps, rest)], dim=1).flatten()
 
-    def bootstrapped(self, states: Tensor, walked: Tensor) -> Tensor:
-        """float32[B]: targets by the target network; walked: what a scramble to each state cost."""
+    def bootstrapped(self, states: Tensor) -> Tensor:
+        """float32[B]: targets by the target network."""
         children, legal = self.moves.successors(states)
         rows = children.flatten(0, 1)
-        parts = [part.detach() for part in self.target.parts]
-        arithmetic = Arithmetic.WHOLE if self.recipe.in_whole_numbers else Arithmetic.FLOAT
-        values = torch.cat(
-            [leading(layers(partial(self.encoding.sum_of_rows, some), parts, arithmetic)) for some in torch.split(rows, CHUNK)]
-        )
+        weight, bias, *later = (part.detach() for part in self.target.parts)
+        sums = (self.encoding.sum_of_rows(some, weight, bias) for some in torch.split(rows, CHUNK))
+        values = torch.cat([leading(later_layers(some, later)) for some in sums])
         return bellman_targets(
             self.recipe,
             values.view(legal.shape),
@@ -336,12 +308,7 @@ class CudaLearner:
             self.moves.is_goal(rows).view(legal.shape),
             self.moves.is_goal(states),
             self.base(states),
-            walked % 2 if self.recipe.snap_parity else None,
         )
-
-
-def _affine(inputs: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
-    return torch.addmm(bias, inputs, weights)
 
 
 def _side_by_side(steps: int, left: AnyArray, right: AnyArray) -> AnyArray:

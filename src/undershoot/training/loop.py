@@ -12,14 +12,13 @@ import torch
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.neural import Network
-from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.scrambles import derived_seed, scramble
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.astar import solve_many
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
 from undershoot.training.checkpoints import Position
-from undershoot.training.learner import block_steps, finished, initialise, known_states, make_learner, renew_target
+from undershoot.training.learner import block_steps, initialise, known_states, make_learner, renew_target
 from undershoot.training.recipe import Loss, Recipe, recipe_from
 from undershoot.training.runs import Run
 
@@ -32,7 +31,7 @@ EVALUATION = 1
 class Trained:
     """The end of a run, or how far it came when it was stopped."""
 
-    network: Network | WholeNetwork
+    network: Network
     position: Position
     is_finished: bool
 
@@ -109,7 +108,7 @@ def _train(
         if report is not None:
             report(position)
         began = time.perf_counter()
-    return Trained(finished(learner.parameters, recipe), position, position.step >= recipe.steps)
+    return Trained(learner.parameters.network(), position, position.step >= recipe.steps)
 
 
 def solve_rate(puzzle: Puzzle, recipe: Recipe, heuristic: Heuristic, depth: int, step: int, threads: int = 1) -> float:
@@ -126,18 +125,15 @@ def check_recipe(puzzle: Puzzle, recipe: Recipe) -> None:
     """Refuse a recipe that cannot be followed here."""
     recipe_from(recipe.to_dict(), "the recipe")
     if recipe.puzzle != puzzle.name:
-        raise UndershootError(f"the recipe is for {recipe.puzzle}, not for {puzzle.name}")
+        raise UndershootError(f"the recipe is for {recipe.puzzle}, not for {puzzle.name}; change its puzzle")
     if recipe.device == "cuda" and not torch.cuda.is_available():
         raise UndershootError("the device is cuda, but torch finds none here; use cpu")
     puzzle.encoded(recipe.encoding, recipe.canonical)
     if recipe.levels and (recipe.target_discount % 1 or recipe.loss is not Loss.ASYMMETRIC):
         raise UndershootError("levels are whole costs with a loss of their own; set target_discount=0 and loss=asymmetric")
-    if recipe.snap_parity and (not puzzle.has_cost_parity or not recipe.levels):
-        raise UndershootError(
-            "snap_parity is for levels, and for puzzles whose solutions of a state all have one parity; set snap_parity=false"
-        )
     known = known_states(puzzle, recipe)
     if known is not None and recipe.levels and recipe.levels < len(known.histogram) - 1:
-        raise UndershootError(f"levels is {recipe.levels}, but there are states at cost {len(known.histogram) - 1}")
+        largest = len(known.histogram) - 1
+        raise UndershootError(f"levels is {recipe.levels}, but there are states at cost {largest}; set levels={largest}")
     deepest = np.array([recipe.curriculum.max_depth])
     scramble(puzzle.table, deepest, recipe.seed, recipe.scrambles)  # refuses depths that cannot be walked

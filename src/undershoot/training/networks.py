@@ -1,7 +1,6 @@
 """The network and its optimizer in torch: all parameters in one flat buffer, so that a step of AdamW is one operation."""
 
-from collections.abc import Callable, Sequence
-from enum import Enum
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,8 +11,7 @@ from torch import Tensor
 from undershoot.arrays import AnyArray
 from undershoot.heuristics.neural import Network
 from undershoot.heuristics.neural_cuda import later_layers
-from undershoot.heuristics.whole_numbers import HIGHEST_WEIGHT, SMALLEST_WEIGHT, TRAINED_LIMIT, UNIT
-from undershoot.kernels.networks import HIGHEST_ACTIVATION, first_layer, first_layer_gradient
+from undershoot.kernels.networks import first_layer, first_layer_gradient
 from undershoot.puzzles.encoding import Encoding
 
 
@@ -67,49 +65,7 @@ class _SumOfRows(torch.autograd.Function):
         return None, None, torch.from_numpy(first_layer_gradient(ctx.features, ctx.inputs, rows, ctx.tokens)), gradient.sum(0)
 
 
-class Arithmetic(Enum):
-    """How a network is evaluated in training."""
-
-    FLOAT = "float"
-    CLIPPED = "clipped"
-    """Activations are cut off where those of whole numbers would be."""
-    WHOLE = "whole"
-    """Weights and activations are rounded as `from_training` does it; gradients pass as if they were not."""
-
-
-def layers(first: Callable[[Tensor, Tensor], Tensor], parts: Sequence[Tensor], arithmetic: Arithmetic) -> Tensor:
-    """float32[B, K]: first(weight, bias) gives the sums of the first layer."""
-    if arithmetic is Arithmetic.FLOAT:
-        return later_layers(first(parts[0], parts[1]), parts[2:])
-    if arithmetic is Arithmetic.CLIPPED:
-        x = first(parts[0], parts[1])
-        for weight, bias in zip(parts[2::2], parts[3::2], strict=True):
-            x = torch.addmm(bias, x.clamp(0, HIGHEST_ACTIVATION * UNIT), weight)
-        return x
-    step = _step(parts[0], 2 * parts[1].detach().abs())
-    x = first(_rounded(parts[0] / step), torch.zeros_like(parts[1])) * step + parts[1]
-    for weight, bias in zip(parts[2::2], parts[3::2], strict=True):
-        step = _step(weight, HIGHEST_ACTIVATION * weight.detach().abs().sum(dim=0) + bias.detach().abs() / UNIT)
-        # Products of whole numbers, so that even coarse arithmetic makes no error.
-        x = (_rounded((x / UNIT).clamp(0, HIGHEST_ACTIVATION)) @ _rounded(weight / step)) * (step * UNIT) + bias
-    return x
-
-
-def _step(weight: Tensor, reach: Tensor) -> Tensor:
-    """float32[out]: what a whole weight of 1 stands for, as in `from_training`; reach: what no sum exceeds."""
-    step = weight.detach().abs().amax(dim=0).clamp_min(float(SMALLEST_WEIGHT)) / HIGHEST_WEIGHT
-    return torch.maximum(step, reach / TRAINED_LIMIT)
-
-
-def _rounded(x: Tensor) -> Tensor:
-    return x + (x.round() - x).detach()
-
-
-def forward(encoding: Encoding, parts: Sequence[Tensor], tokens: AnyArray, arithmetic: Arithmetic) -> Tensor:
+def forward(encoding: Encoding, parts: Sequence[Tensor], tokens: AnyArray) -> Tensor:
     """float32[B, K]: what the network with these weights and biases says of tokens on the CPU."""
-
-    def first(weight: Tensor, bias: Tensor) -> Tensor:
-        result: Tensor = _SumOfRows.apply(encoding.features, tokens, weight, bias)  # type: ignore[no-untyped-call]
-        return result
-
-    return layers(first, parts, arithmetic)
+    sums: Tensor = _SumOfRows.apply(encoding.features, tokens, parts[0], parts[1])  # type: ignore[no-untyped-call]
+    return later_layers(sums, parts[2:])

@@ -99,14 +99,10 @@ class Recipe:
     last_renewal: float = 1.0
     """The share of the steps after which the target network is copied no more: what is biased from then on is not
     bootstrapped again."""
-    whole_numbers_from: float = 1.0
-    """The share of the steps after which the network is trained as one of whole numbers; 1: never."""
     target_discount: float = 0.1
     """Subtracted from every target."""
     floor_by_base: bool = True
     """Whether targets are at least h0."""
-    snap_parity: bool = False
-    """Whether bootstrapped values of the wrong parity are lowered by 1, where all solutions of a state have one parity."""
     batch: int = 128
     steps: int = 20_000
     learning_rate: float = 1e-3
@@ -136,7 +132,6 @@ class Recipe:
         if not 0 <= start <= end <= 1:
             raise UndershootError(f"penalty_ramp is [{start}, {end}]; allowed are two numbers from 0 to 1, the second no less")
         _range("last_renewal", self.last_renewal, 0, 1)
-        _range("whole_numbers_from", self.whole_numbers_from, 0, 1)
         _range("overestimate_penalty", self.overestimate_penalty, 1, 1e6)
         _range("target_discount", self.target_discount, 0, 1e3)
         _range("batch", self.batch, 1, 1 << 20)
@@ -151,11 +146,6 @@ class Recipe:
             raise UndershootError(f"exact_share is {self.exact_share:g}, which is no state in a batch of {self.batch}")
         if self.tf32 and self.device != "cuda":
             raise UndershootError('tf32 is set, but the device is "cpu"; only CUDA has it')
-
-    @property
-    def in_whole_numbers(self) -> bool:
-        """Whether the network becomes one of whole numbers."""
-        return self.whole_numbers_from < 1
 
     def penalty(self, step: int) -> float:
         """Of overestimates at a step."""

@@ -17,7 +17,6 @@ STRONG: dict[str, Any] = {
     "hidden": (192, 64, 64),
     "initial_scale": 2.0,
     "overestimate_penalty": 30.0,
-    "whole_numbers_from": 0.7,
     "batch": 1024,
     "steps": 40_000,
     "learning_rate": 2e-3,
@@ -29,10 +28,10 @@ RECIPES: dict[str, tuple[dict[str, Any], str]] = {
     "mse": ({**PLAIN, "loss": Loss.MSE}, "plain Bellman targets, squared error"),
     "operator": ({"loss": Loss.MSE}, "ablation: the paper's targets, squared error"),
     "loss": (PLAIN, "ablation: plain Bellman targets, overestimates penalised"),
-    "exact": ({**STRONG, "exact_share": 1.0, "penalty_ramp": (0.0, 0.8)}, "levels in whole numbers, from true costs"),
+    "exact": ({**STRONG, "exact_share": 1.0, "penalty_ramp": (0.0, 0.8)}, "levels of whole costs, from true costs"),
     "label-free": (
         {**STRONG, "penalty_ramp": (0.85, 0.95), "last_renewal": 0.85},
-        "levels in whole numbers, from bootstrapped costs",
+        "penalised only after the bootstrap, from no true cost",
     ),
 }
 MAX_DEPTH = {"cube-2x2": 14, "tiles-3x3": 31, "lights-out-5x5": 15, "lights-out-3x3": 9, "cube-3x3": 6}
@@ -55,17 +54,16 @@ def recipe(puzzle: Puzzle, name: str = "paper") -> Recipe:
     depth = deepest(puzzle.table, MAX_DEPTH.get(puzzle.name, OTHER_DEPTH))
     settings = RECIPES[name][0]
     if name in ("exact", "label-free"):
-        levels = _largest_cost(puzzle) if name == "exact" else depth
         depth = deepest(puzzle.table, FAR.get(puzzle.name, depth))
         settings = {
             **settings,
             "encoding": "pairs" if puzzle.pressed is None else "presses",
             "canonical": bool(puzzle.table.symmetries),
-            "levels": max(2, levels),
-            "snap_parity": name == "label-free" and puzzle.has_cost_parity,
             # All depths from the start; A* tells how it goes now and then.
             "curriculum": Curriculum(first_depth=depth, max_depth=depth, interval=2000),
         }
+    if name == "exact":
+        settings = {**settings, "levels": max(2, _largest_cost(puzzle))}
     return replace(Recipe(puzzle.name, curriculum=Curriculum(max_depth=depth)), **settings)
 
 

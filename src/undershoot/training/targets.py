@@ -14,16 +14,12 @@ def bellman_targets(
     goal_children: Tensor,
     is_goal: Tensor,
     base: Tensor,
-    parity: Tensor | None = None,
 ) -> Tensor:
     """float32[B]: max(h0(s), min over a of [cost(s, a) + V(s')] - discount), 0 for goals.
 
     values: float32[B, A], V of the children, which counts as 0 where goal_children, bool[B, A]; usable: bool[B, A], which
     actions there are; cost: [B, A]; is_goal: bool[B]; base: float32[B], h0. With levels, at most the last of them.
-    parity: int64[B], that of every solution of the state; values of children of the wrong parity are then lowered by 1.
     """
-    if parity is not None:
-        values = (values - torch.remainder(values + parity[:, None] + cost, 2)).abs()  # 0 of the wrong parity becomes 1
     through = cost + torch.where(goal_children, 0.0, values)
     targets = torch.where(usable, through, torch.inf).amin(dim=1) - recipe.target_discount
     if recipe.floor_by_base:
