@@ -32,6 +32,7 @@ from undershoot.experiments.runner import run, with_needs
 from undershoot.experiments.store import RECORDS, Store
 from undershoot.experiments.tables import Columns, by_depth, expanded, share, shares, spread, table_one
 from undershoot.experiments.work import TIMED, do
+from undershoot.training.recipes import RECIPES
 
 TINY = replace(
     PROFILES["quick"],
@@ -249,6 +250,14 @@ def test_another_bundle_is_other_work(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert {item.kind for item in changed} == {"space", "search"}
 
 
+def test_other_settings_of_a_recipe_are_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = with_needs(items(TINY, ("ablation",))["ablation"])
+    settings, words = RECIPES["operator"]
+    monkeypatch.setitem(RECIPES, "operator", ({**settings, "batch": 64}, words))
+    assert before
+    assert not set(before) & set(with_needs(items(TINY, ("ablation",))["ablation"]))
+
+
 def test_a_report_without_records_is_refused(tmp_path: Path) -> None:
     done = commands.undershoot("reproduce", "--only", "report", "--out", str(tmp_path / "empty"), code=2)
     assert "holds no records yet" in done.stderr
@@ -322,7 +331,12 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
         (("--profile", "slow"), "no profile"),
         (("--out", str(tmp_path / "notes")), "holds other files"),
         (("--out", str(tmp_path / "file")), "cannot use"),
+        (
+            ("--out", str(tmp_path / "file" / "below"), "--only", "sketch"),
+            "Not a directory; mend that, or choose another folder",
+        ),
         (("--scheduler", "nonsense", "--out", str(tmp_path / "new")), "must be an address"),
+        (("--scheduler", "tcp://127.0.0.1:9", "--workers", "2"), "--workers is for processes of this machine"),
         (("--only", "table9"), 'no part "table9"'),
         (("--seeds", "0"), "allowed are 1 to 1,000"),
         (("--out", str(tmp_path / "tiny")), "of the profile tiny"),
@@ -345,6 +359,17 @@ def test_a_disk_that_is_full_is_said_so(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(us.UndershootError, match="No space left on device; what was done so far is kept"):
         store.write(Item("train", {}), {RECORDS: b"x"})
+
+
+def test_a_report_that_cannot_be_written_is_said_so(
+    finished: Store, small_items: list[Item], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("undershoot.experiments.figures.written_atomically", full)
+    with pytest.raises(us.UndershootError, match=r"cannot write the report to .*: No space left on device"):
+        make_report(finished, TINY, list(with_needs(small_items).values()))
 
 
 KILLED = """

@@ -60,7 +60,11 @@ def reproduce(
         store.begin({"command": shlex.join(["undershoot", *sys.argv[1:]]), **environment()})
         with progress(f"reproducing, {plan.name}", len(with_needs(chosen))) as show:
             executor = (lambda: processes(count)) if scheduler is None else (lambda: cluster(scheduler))
-            run(chosen, store, executor, lambda ended, _, name: show(ended, name))
+            try:
+                run(chosen, store, executor, lambda ended, _, name: show(ended, name))
+            except KeyboardInterrupt:
+                print("\nundershoot: stopped; what was done is kept, go on with --resume", file=sys.stderr)
+                raise typer.Exit(130) from None
     seconds = time.perf_counter() - began
     known = list(with_needs(item for part in items(plan).values() for item in part).values())
     report = make_report(store, plan, known)

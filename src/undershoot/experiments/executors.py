@@ -5,6 +5,8 @@ import logging
 import multiprocessing
 import os
 import re
+import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ from typing import Any
 
 from undershoot.errors import UndershootError
 
-ANSWER_WITHIN = 5.0
+ANSWER_WITHIN = 3.0
 """Seconds for a scheduler to answer."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -38,6 +40,10 @@ def processes(count: int) -> Iterator[Workers]:
     pool = ProcessPoolExecutor(count, mp_context=context, initializer=_end_with, initargs=(os.getpid(),))
     try:
         yield Workers(pool, count)
+    except KeyboardInterrupt:
+        for process in multiprocessing.active_children():
+            process.kill()  # waiting would take as long as what they are doing
+        raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         for name, value in kept.items():
@@ -48,7 +54,8 @@ def processes(count: int) -> Iterator[Workers]:
 
 
 def _end_with(parent: int) -> None:
-    """End this process when the one that started it is gone."""
+    """End this process when the one that started it is gone, and only then: Ctrl-C is for that one to answer."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -63,6 +70,12 @@ def cluster(address: str) -> Iterator[Workers]:
     """The workers of the Dask scheduler at this address."""
     if not re.fullmatch(r"(tcp|tls|ws|wss)://.+:\d+", address):
         raise UndershootError(f'--scheduler is "{address}"; it must be an address such as tcp://127.0.0.1:8786')
+    if address.startswith("tcp://"):  # before anything slow is loaded
+        host, port = address.removeprefix("tcp://").rsplit(":", 1)
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_WITHIN).close()
+        except (OSError, OverflowError) as error:
+            raise UndershootError(f"no Dask scheduler answers at {address}: nothing listens there") from error
     try:
         from distributed import Client
         from distributed.comm.core import connect

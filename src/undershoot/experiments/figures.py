@@ -142,7 +142,7 @@ def by_depth(title: str, curves: dict[str, Curve], budget: int, path: Path) -> N
     _save(figure, path)
 
 
-def against_guarantee(title: str, points: list[tuple[str, str, float, float]], budget: int, path: Path) -> None:
+def against_guarantee(title: str, points: list[tuple[str, str, float, str]], budget: int, path: Path) -> None:
     """Expansions of each calibrator, by what it says; points: (method, standing, mean expanded, percent solved)."""
     figure, (axis,) = _figure(1)
     said = {"none": "nothing is known", "sampled": "a rate, from a sample", "proven": "never overestimates, proven"}
@@ -153,7 +153,7 @@ def against_guarantee(title: str, points: list[tuple[str, str, float, float]], b
         rows = list(range(place, place + len(chosen)))
         axis.barh(rows, [expanded for expanded, _, _ in chosen], color=colours[standing], label=words)
         for row, (expanded, method, part) in zip(rows, chosen, strict=True):
-            axis.text(expanded, row, f"  {method}: {expanded:,.1f}, {part:.0f} % solved", va="center", fontsize=9)
+            axis.text(expanded, row, f"  {method}: {expanded:,.1f}, {part} % solved", va="center", fontsize=9)
         place += len(chosen) + 1
     end = 1.5 * max(expanded for _, _, expanded, _ in points)
     if budget < end:

@@ -1,11 +1,13 @@
 """The paper's protocol as data: what is trained, calibrated and searched in each profile."""
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from undershoot.bundles import CERTIFICATE, LEARNED, SHIPPED
 from undershoot.experiments.items import Item
+from undershoot.puzzles.catalogue import puzzle as by_name
+from undershoot.training.recipes import recipe as recipe_of
 
 PUZZLES = ("lights-out-3x3", "lights-out-5x5", "tiles-3x3", "cube-2x2")
 DEPTHS = {"lights-out-3x3": tuple(range(1, 10))}
@@ -131,9 +133,10 @@ def _version(puzzle: str, name: str) -> dict[str, str]:
 
 
 def training(profile: Profile, puzzle: str, recipe: str, seed: int) -> Item:
-    """A network."""
+    """A network; all settings of its recipe are part of what it is."""
     steps = profile.ball_steps if puzzle == BALL else profile.steps
-    return Item("train", {"puzzle": puzzle, "recipe": recipe, "steps": steps, "seed": seed})
+    settings = replace(recipe_of(by_name(puzzle), recipe), steps=steps, seed=seed).to_dict()
+    return Item("train", {"puzzle": puzzle, "recipe": recipe, "steps": steps, "seed": seed, "settings": settings})
 
 
 def space(profile: Profile, trained: Item) -> Item:

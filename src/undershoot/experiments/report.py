@@ -5,7 +5,7 @@ import html
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from undershoot.experiments.tables import NAMES, Columns, Table
 from undershoot.experiments.verdicts import PAPERS_STEPS, Verdict, verdicts
 from undershoot.files import written_atomically
 from undershoot.guarantees import Standing
+
+if TYPE_CHECKING:
+    import pyarrow
 
 KINDS = {"train": "trainings", "space": "spaces", "search": "searches", "path": "path", "timing": "timings"}
 """Of items, and what their records are called."""
@@ -64,11 +67,29 @@ def make_report(store: Store, profile: Profile, items: list[Item]) -> Report:
     ]
     if not found:
         raise UndershootError(f"{store.folder} holds no records yet; make some first: leave `--only report` out")
+    claims = verdicts(searches, spaces, by_kind["timing"], by_kind["train"], profile.steps)
+    try:
+        return _write(store, profile, items, records, found, claims)
+    except OSError as error:
+        raise UndershootError(
+            f"cannot write the report to {store.folder}: {error.strerror}; what was computed is kept, then --only report"
+        ) from error
+
+
+def _write(
+    store: Store,
+    profile: Profile,
+    items: list[Item],
+    records: dict[str, "pyarrow.Table"],
+    found: list[Table],
+    claims: list[Verdict],
+) -> Report:
+    """The records by kind, the figures, and the report in its three forms."""
+    by_kind = {kind: Columns.from_table(table) for kind, table in records.items()}
     for kind, name in KINDS.items():
         store.write_table(name, records[kind])
     folder = store.folder / "report"
-    drawn = [*_draw_path(folder, by_kind["path"]), *_draw(folder, searches, spaces)]
-    claims = verdicts(searches, spaces, by_kind["timing"], profile.steps)
+    drawn = [*_draw_path(folder, by_kind["path"]), *_draw(folder, by_kind["search"], by_kind["space"])]
     report = Report(profile, _about(store, profile, items), found, drawn, claims)
     for name, text in (("report.md", _markdown(report)), ("index.html", _page(report)), ("tables.json", _json(report))):
         with written_atomically(folder / name) as file:
@@ -162,7 +183,7 @@ def _draw_guarantees(folder: Path, searches: Columns, spaces: Columns) -> list[F
             name, known = part.text("variant")[0], part.text("guarantee")[0]
             found = uniform.where(heuristic=name)
             if len(found):
-                points.append((name, _standing(known), tables.expanded(found), tables.solved(found)))
+                points.append((name, _standing(known), tables.expanded(found), tables.share(tables.solved(found), 0)))
         if points:
             path = folder / f"guarantees-{puzzle}.png"
             title, budget = f"{puzzle}: what is known, and what it costs", int(uniform.of("budget")[0])
@@ -217,7 +238,7 @@ def _how_far(report: Report) -> str:
     text = f"Trainings of each kind: {seeds}, of {steps:,} steps; the paper has 5, of {PAPERS_STEPS:,}."
     if steps >= PAPERS_STEPS:
         return text
-    return f"{text} This is a short run: what it does not show, the full one may (--profile paper)."
+    return f"{text} This is a short run: the full one may say otherwise, either way (--profile paper)."
 
 
 STYLE = """

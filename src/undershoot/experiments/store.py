@@ -58,15 +58,21 @@ class Store:
         """The files of an item; None if it is not done. One that is damaged is named, and set aside."""
         path = self.path(item)
         try:
-            with zipfile.ZipFile(path) as archive:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise UndershootError(
+                f"cannot read {path}: {error.strerror}; mend that, or choose another folder with --out"
+            ) from error
+        try:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 files = {name: archive.read(name) for name in archive.namelist()}
             about = json.loads(files.pop("item.json"))
             if about["sha256"] != _checksums(files):
                 raise ValueError("its checksums do not match")
             if about["spec"] != json.loads(json.dumps(item.spec)):
                 raise ValueError("it is of other work")
-        except FileNotFoundError:
-            return None
         except DAMAGE as error:
             self._set_aside(path, str(error))
             return None

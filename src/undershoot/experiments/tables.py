@@ -233,7 +233,7 @@ def _one(puzzle: str, population: str, title: str, searches: Columns, spaces: Co
     notes = [
         f"{count:,} instances; budget {int(searches.of('budget')[0]):,} expansions, which count where nothing was found.",
         "exhaustive, exceptions and certified networks are rounded up to whole costs, of the right parity where there is one.",
-        "Times are of whatever machine did a piece of work, beside other work.",
+        "Shares are rounded down: 100 % means all. Times are of whatever machine did a piece of work, beside other work.",
     ]
     if population == "published" and puzzle in PUZZLES_OF_PAPER:
         notes.append("[Figures in brackets] are the paper's.")

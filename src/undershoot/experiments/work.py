@@ -54,10 +54,9 @@ def do(kind: str, spec: dict[str, Any], inputs: Inputs) -> Files:
 def do_training(spec: dict[str, Any], inputs: Inputs) -> Files:
     """Train a network: a bundle, and how long it took."""
     from undershoot.training.loop import train
-    from undershoot.training.recipes import recipe
+    from undershoot.training.recipe import recipe_from
 
-    puzzle = by_name(spec["puzzle"])
-    plan = replace(recipe(puzzle, spec["recipe"]), steps=spec["steps"], seed=spec["seed"])
+    puzzle, plan = by_name(spec["puzzle"]), recipe_from(spec["settings"], "the recipe")
     trained = train(puzzle, plan)
     position = trained.position
     row = {
