@@ -298,7 +298,7 @@ def _ball(searches: Columns, spaces: Columns) -> list[Verdict]:
     over = spaces.where(puzzle=BALL, variant="raw")
     if len(over):
         above, states, radius = over.of("overestimates"), int(over.of("states")[0]), int(over.of("radius")[0])
-        reason = f"on at most {int(above.max()):,} of the {states:,} states within {radius} moves, over {len(over)} trainings"
+        reason = f"on at most {int(above.max()):,} of the {states:,} states within {radius} moves; trainings: {len(over)}"
         result.append(Verdict("3x3 cube: no overestimate near the goal", FAILS if above.any() else HOLDS, reason))
     blind, ours = (searches.where(puzzle=BALL, heuristic=name) for name in ("zero", "raw"))
     if len(blind) and len(ours):
