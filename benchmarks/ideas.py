@@ -5,9 +5,8 @@
 
 Every row is the named recipe with one thing changed (`--json` has the settings); all networks end as ones of whole numbers.
 `certified` is the mean of h after `exhaustive` calibration, rounded up as the puzzle allows; `1 % listed` that after
-`exceptions`. Rows that begin with
-`float` are ideas that were not kept: networks of 7 layers that torch trains on single pieces, one number, not rounded to whole
-weights.
+`exceptions`. Rows that begin with `float` are ideas that were not kept: networks of 7 layers that torch trains on single
+pieces, one number, not rounded to whole weights.
 """
 
 import argparse

@@ -15,8 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import undershoot as us
-from undershoot.experiments.items import Item
-from undershoot.experiments.protocol import PROFILES, populations, searches
+from undershoot.experiments.protocol import PROFILES, populations, searches, training
 from undershoot.experiments.store import Store
 from undershoot.experiments.work import bundle_of, do, instances
 from undershoot.search.astar import solve_batch
@@ -31,7 +30,7 @@ def main() -> None:
     given = parser.parse_args()
     profile = replace(PROFILES["quick"], uniform=given.instances, slice=given.instances)
     puzzle, population = us.puzzle(given.puzzle), populations(profile, given.puzzle)["uniform"]
-    trained = Item("train", {"puzzle": puzzle.name, "recipe": "paper", "steps": profile.steps, "seed": 0})
+    trained = training(profile, puzzle.name, "paper", 0)
     made = {"training": do(trained.kind, trained.spec, {})}
     (item,) = searches(profile, puzzle.name, population, "raw", trained, "deep")
     network = bundle_of(made["training"], "bundle").raw
