@@ -5,7 +5,7 @@ import html
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from undershoot.experiments.tables import NAMES, Columns, Table
 from undershoot.experiments.verdicts import PAPERS_STEPS, Verdict, verdicts
 from undershoot.files import written_atomically
 from undershoot.guarantees import Standing
-
-if TYPE_CHECKING:
-    import pyarrow
 
 KINDS = {"train": "trainings", "space": "spaces", "search": "searches", "path": "path", "timing": "timings"}
 """Of items, and what their records are called."""
@@ -51,6 +48,15 @@ class Report:
 
 def make_report(store: Store, profile: Profile, items: list[Item]) -> Report:
     """Build it from the records in the store, and write report.md, index.html and the figures."""
+    try:
+        return _made_report(store, profile, items)
+    except OSError as error:
+        raise UndershootError(
+            f"cannot write the report to {store.folder}: {error.strerror}; what was computed is kept, --only report goes on"
+        ) from error
+
+
+def _made_report(store: Store, profile: Profile, items: list[Item]) -> Report:
     records = {kind: store.records([item for item in items if item.kind == kind]) for kind in KINDS}
     by_kind = {kind: Columns.from_table(table) for kind, table in records.items()}
     searches, spaces = by_kind["search"], by_kind["space"]
@@ -68,28 +74,10 @@ def make_report(store: Store, profile: Profile, items: list[Item]) -> Report:
     if not found:
         raise UndershootError(f"{store.folder} holds no records yet; make some first: leave `--only report` out")
     claims = verdicts(searches, spaces, by_kind["timing"], by_kind["train"], profile.steps)
-    try:
-        return _write(store, profile, items, records, found, claims)
-    except OSError as error:
-        raise UndershootError(
-            f"cannot write the report to {store.folder}: {error.strerror}; what was computed is kept, then --only report"
-        ) from error
-
-
-def _write(
-    store: Store,
-    profile: Profile,
-    items: list[Item],
-    records: dict[str, "pyarrow.Table"],
-    found: list[Table],
-    claims: list[Verdict],
-) -> Report:
-    """The records by kind, the figures, and the report in its three forms."""
-    by_kind = {kind: Columns.from_table(table) for kind, table in records.items()}
     for kind, name in KINDS.items():
         store.write_table(name, records[kind])
     folder = store.folder / "report"
-    drawn = [*_draw_path(folder, by_kind["path"]), *_draw(folder, by_kind["search"], by_kind["space"])]
+    drawn = [*_draw_path(folder, by_kind["path"]), *_draw(folder, searches, spaces)]
     report = Report(profile, _about(store, profile, items), found, drawn, claims)
     for name, text in (("report.md", _markdown(report)), ("index.html", _page(report)), ("tables.json", _json(report))):
         with written_atomically(folder / name) as file:
