@@ -50,9 +50,10 @@ IDEAS: dict[str, dict[str, list[str]]] = {
     },
     "label-free": {
         "all": [],
-        "targets renewed to the end": ["last_renewal=1"],
-        "penalty from the start, targets renewed": ["last_renewal=1", "penalty_ramp=[0, 0]"],
         "levels, not one number": ["levels={levels}"],
+        "no penalty": ["overestimate_penalty=1"],
+        "the full penalty from the start": ["penalty_ramp=[0, 0]"],
+        "the penalty only at the end": ["penalty_ramp=[0.85, 0.95]"],
         "batches of 8,192, an eighth of the steps": ["batch=8192", "steps={eighth}"],
         "half from the ball of radius 6": ["exact_share=0.5", "exact_radius=6"],
     },

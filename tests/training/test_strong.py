@@ -129,26 +129,6 @@ def test_certified_means_are_far_above_the_base(kind: str) -> None:
     assert mean > (low + true) / 2 if kind == "exact" else mean > low + 1
 
 
-def test_targets_are_not_renewed_after_the_last_renewal() -> None:
-    puzzle = us.puzzle("tiles-2x3")
-    plan = small(puzzle, "label-free", steps=600, last_renewal=0.5)
-    seen = []
-
-    class Watched(CpuLearner):
-        def learn(self, step: int, depth: int, steps: int) -> torch.Tensor:
-            seen.append((step, self.target.flat.detach().clone()))
-            return super().learn(step, depth, steps)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learners, "CpuLearner", Watched)
-        train(puzzle, plan)
-    before = [flat for step, flat in seen if 250 <= step <= 300]
-    after = [flat for step, flat in seen if step >= 300]
-    assert len(after) > 2
-    assert not torch.equal(before[0], before[-1])
-    assert all(torch.equal(after[0], flat) for flat in after)
-
-
 def test_a_strong_run_that_stops_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     puzzle = us.puzzle("tiles-2x3")
     plan = replace(small(puzzle, "label-free"), curriculum=Curriculum(first_depth=12, max_depth=12, interval=100))

@@ -79,7 +79,7 @@ def _train(
         loss = learner.learn(position.step, position.depth, steps)  # lines 3 to 9
         position.step += steps
         losses.append((position.step, loss))
-        if position.step % recipe.target_interval == 0 and position.step <= recipe.last_renewal * recipe.steps:
+        if position.step % recipe.target_interval == 0:
             renew_target(learner)  # lines 10 to 12
         is_due = position.step % recipe.curriculum.interval == 0
         is_stopped = should_stop()

@@ -96,9 +96,6 @@ class Recipe:
     """Ignored by `mse`."""
     penalty_ramp: tuple[float, float] = (0.0, 0.0)
     """The shares of the steps between which the penalty grows from 1; from [0, 0] on it is always the same."""
-    last_renewal: float = 1.0
-    """The share of the steps after which the target network is copied no more: what is biased from then on is not
-    bootstrapped again."""
     target_discount: float = 0.1
     """Subtracted from every target."""
     floor_by_base: bool = True
@@ -131,7 +128,6 @@ class Recipe:
         start, end = self.penalty_ramp
         if not 0 <= start <= end <= 1:
             raise UndershootError(f"penalty_ramp is [{start}, {end}]; allowed are two numbers from 0 to 1, the second no less")
-        _range("last_renewal", self.last_renewal, 0, 1)
         _range("overestimate_penalty", self.overestimate_penalty, 1, 1e6)
         _range("target_discount", self.target_discount, 0, 1e3)
         _range("batch", self.batch, 1, 1 << 20)

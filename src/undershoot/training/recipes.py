@@ -29,10 +29,7 @@ RECIPES: dict[str, tuple[dict[str, Any], str]] = {
     "operator": ({"loss": Loss.MSE}, "ablation: the paper's targets, squared error"),
     "loss": (PLAIN, "ablation: plain Bellman targets, overestimates penalised"),
     "exact": ({**STRONG, "exact_share": 1.0, "penalty_ramp": (0.0, 0.8)}, "levels of whole costs, from true costs"),
-    "label-free": (
-        {**STRONG, "penalty_ramp": (0.85, 0.95), "last_renewal": 0.85},
-        "penalised only after the bootstrap, from no true cost",
-    ),
+    "label-free": ({**STRONG, "penalty_ramp": (0.0, 0.95)}, "one number, from no true cost"),
 }
 MAX_DEPTH = {"cube-2x2": 14, "tiles-3x3": 31, "lights-out-5x5": 15, "lights-out-3x3": 9, "cube-3x3": 6}
 OTHER_DEPTH = 20
