@@ -54,6 +54,7 @@ IDEAS: dict[str, dict[str, list[str]]] = {
         "no penalty": ["overestimate_penalty=1"],
         "the full penalty from the start": ["penalty_ramp=[0, 0]"],
         "the penalty only at the end": ["penalty_ramp=[0.85, 0.95]"],
+        "the paper's discount at every step": ["target_discount=0.1"],
         "batches of 8,192, an eighth of the steps": ["batch=8192", "steps={eighth}"],
         "half from the ball of radius 6": ["exact_share=0.5", "exact_radius=6"],
     },
@@ -215,7 +216,7 @@ def main() -> None:
     def is_wanted(name: str) -> bool:
         return given.only is None or any(part in name for part in given.only)
 
-    numbers = {"eighth": given.steps // 8, "levels": recipe(puzzle).curriculum.max_depth}
+    numbers = {"eighth": given.steps // 8, "levels": recipe(puzzle, "exact").levels}
     for name, changed in IDEAS[given.recipe].items():
         if not is_wanted(name):
             continue

@@ -79,6 +79,12 @@ def test_bundles_of_other_puzzles_and_other_things_are_refused(bundle: Path, tmp
         us.solve(cube, cube.parse("R U"), load(bundle))
     with pytest.raises(us.UndershootError, match="there is no bundle at"):
         load(tmp_path / "nothing")
+    namesake = replace(cube, table=us.puzzle("cube-2x2-qtm").table)
+    with pytest.raises(us.UndershootError, match="is for cube-2x2, not for another puzzle of that name"):
+        us.heuristic(namesake, "cube-2x2")
+    with pytest.raises(us.UndershootError, match=r"no bundle in the folder .*: config.json is missing"):
+        load(tmp_path)
+    assert us.heuristic(us.puzzle("tiles-3x3"), "8-puzzle").guarantee == load("tiles-3x3").guarantee
     other = tmp_path / "other"
     shutil.copytree(bundle, other)
     (other / "config.json").write_text(json.dumps({"format": "something else"}))

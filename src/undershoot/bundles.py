@@ -240,11 +240,12 @@ def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
                 f"no heuristic `{name}` for {puzzle.name} comes with the package; train one: undershoot train PUZZLE"
             )
         return dataclasses.replace(read_bundle(folder), name=name).heuristic
-    if name in HEURISTICS or not (Path(name).exists() or (SHIPPED / name).exists()):
+    if name in HEURISTICS or not (Path(name).exists() or (SHIPPED / catalogue.ALIASES.get(name, name)).exists()):
         return named(puzzle, name, tuple(LEARNED))
     loaded = load(name)
     if loaded.fingerprint != puzzle.table.fingerprint:
-        raise UndershootError(f"the bundle {name} is for {loaded.puzzle.name}, not for {puzzle.name}")
+        mine = "another puzzle of that name" if loaded.puzzle.name == puzzle.name else puzzle.name
+        raise UndershootError(f"the bundle {name} is for {loaded.puzzle.name}, not for {mine}")
     return loaded
 
 
@@ -266,6 +267,10 @@ def bundle_folder(path: str | Path) -> Path:
         raise UndershootError(f"there is no bundle at {folder}{hint}")
     if (folder / "recipe.toml").exists() and not (folder / CONFIG).exists():
         raise UndershootError(f"the run in {folder} has not ended, so it has no bundle yet; go on with --resume")
+    if not (folder / CONFIG).exists():
+        raise UndershootError(
+            f"there is no bundle in the folder {folder.resolve()}: {CONFIG} is missing; give the folder of a bundle or of a run"
+        )
     return folder
 
 
@@ -334,7 +339,7 @@ def _read_certificate(folder: Path, bundle: Bundle) -> dict[str, Any] | None:
     if certificate["calibration"] != bundle.calibration_digest:
         raise UndershootError(f"{path} was issued for another calibration than {CALIBRATION}; certify again")
     whole = certificate["format"] == CERTIFIED and certificate["checked"] == certificate["states"]
-    if not whole or certificate["violations"] or certificate["arithmetic"] != bundle.arithmetic:
+    if not whole or "radius" not in certificate or certificate["violations"] or certificate["arithmetic"] != bundle.arithmetic:
         raise UndershootError(f"{path} does not say that all states were checked by this arithmetic; certify again")
     return certificate
 

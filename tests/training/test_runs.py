@@ -22,7 +22,7 @@ import undershoot as us
 from undershoot.bundles import read_bundle
 from undershoot.training import checkpoints
 from undershoot.training.loop import train
-from undershoot.training.recipe import Curriculum, Recipe, read_recipe, recipe_from
+from undershoot.training.recipe import Curriculum, Recipe, Schedule, read_recipe, recipe_from
 from undershoot.training.recipes import recipe
 from undershoot.training.runs import Run, read_metrics
 
@@ -145,6 +145,20 @@ def test_a_longer_run_goes_on_from_a_shorter_one(tmp_path: Path) -> None:
     assert longer.network.weights[1].tobytes() == train(puzzle, small(600)).network.weights[1].tobytes()
 
 
+def test_a_run_whose_penalty_or_rate_follows_the_steps_is_not_made_longer(tmp_path: Path) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    for changed in (replace(small(), penalty_ramp=(0.0, 0.5)), replace(small(), schedule=Schedule.COSINE)):
+        short, longer = (replace(changed, steps=steps) for steps in (330, 600))
+        folder = tmp_path / changed.schedule
+        train(puzzle, short, Run(folder, TILES, short))
+        with pytest.raises(us.UndershootError, match="holds a run of 330 steps, which its penalty or learning rate follows"):
+            Run(folder, TILES, longer, resume=True)
+        (folder / "recipe.toml").unlink()
+        (folder / "metrics.jsonl").unlink()
+        with pytest.raises(us.UndershootError, match=r"belongs to another run \(with another steps\)"):
+            train(puzzle, longer, Run(folder, TILES, longer, resume=True))
+
+
 def test_folders_of_other_runs_are_refused(tmp_path: Path) -> None:
     Run(tmp_path / "run", TILES, small())
     with pytest.raises(us.UndershootError, match="holds this run already; go on with --resume"):
@@ -194,6 +208,9 @@ def test_train_shows_people_how_h_compares_with_the_true_cost(tmp_path: Path) ->
         (["--set=curriculum.first_depth=9"], "curriculum.max_depth is 4; allowed are 9 to 1000"),
         (["--set=curriculum.budgets=[[1,2,3]]"], "budgets is [1, 2, 3]; it must be a list of 2 numbers"),
         (["--set=learning_rate=" + "9" * 400], "it must be a number"),
+        (["--set=hidden=32"], "hidden is 32; it must be a list of whole numbers"),
+        (["--set=curriculum=3"], "curriculum is 3; it must be a table"),
+        (["--set=batch=1\nsteps=3"], "more than one setting; give each its own --set"),
         (["--recipe=missing.toml"], "cannot read the recipe missing.toml"),
     ],
 )

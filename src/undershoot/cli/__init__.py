@@ -47,7 +47,10 @@ def main() -> None:
         print(f"undershoot: {error}", file=sys.stderr)
         sys.exit(1)
     except MemoryError:
-        print("undershoot: there is not enough memory for this", file=sys.stderr)
+        print(
+            "undershoot: there is not enough memory for this; ask for a smaller batch or network, or fewer states",
+            file=sys.stderr,
+        )
         sys.exit(1)
     except KeyboardInterrupt:
         print("undershoot: interrupted", file=sys.stderr)

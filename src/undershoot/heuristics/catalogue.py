@@ -6,7 +6,6 @@ from collections.abc import Callable
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.analytic import base, gf2, linear_conflict, zero
-from undershoot.heuristics.combined import Largest
 from undershoot.heuristics.table import TableHeuristic
 from undershoot.oracles.cache import oracle
 from undershoot.puzzles.puzzle import Puzzle
@@ -21,13 +20,10 @@ HEURISTICS: dict[str, tuple[Callable[[Puzzle], Heuristic], str]] = {
 
 
 def heuristic(puzzle: Puzzle, name: str, others: tuple[str, ...] = ()) -> Heuristic:
-    """The heuristic of this name for a puzzle; names joined by "+" give the largest of several.
+    """The heuristic of this name for a puzzle.
 
     others: names that the caller knows, for the message if this one is not known.
     """
-    parts = name.split("+")
-    if len(parts) > 1:
-        return Largest(tuple(heuristic(puzzle, part) for part in parts))
     if name not in HEURISTICS:
         names = (*others, *HEURISTICS)
         close = difflib.get_close_matches(name, names, n=1)

@@ -22,6 +22,10 @@ KEPT = 3
 TENSORS = ("weights", "target", "first_moment", "second_moment")
 
 
+class OtherRun(UndershootError):
+    """A checkpoint that is whole, but not of this run."""
+
+
 @dataclass
 class Position:
     """How far a run has come, apart from its weights."""
@@ -68,9 +72,9 @@ def load_checkpoint(folder: Path, recipe: dict[str, Any], learner: Learner) -> P
     for number, path in enumerate(paths):
         try:
             tensors, position = _read(path, recipe, learner.parameters.flat.shape[0])
+        except OtherRun:
+            raise
         except UndershootError as error:
-            if "belongs to" in str(error):
-                raise
             then = "using the one before it" if number + 1 < len(paths) else "there is no other, so the run begins anew"
             warnings.warn(f"{error}; it is set aside, {then}", stacklevel=2)
             path.rename(path.with_suffix(".damaged"))
@@ -101,9 +105,10 @@ def _read(path: Path, recipe: dict[str, Any], size: int) -> tuple[dict[str, AnyA
     if stated != _digest(tensors, metadata):
         raise UndershootError(f"the checkpoint {path} is damaged: its contents do not match its checksum")
     theirs = json.loads(metadata["recipe"])
-    if any(theirs.get(key) != value for key, value in recipe.items() if key != "steps"):
-        keys = ", ".join(key for key, value in recipe.items() if theirs.get(key) != value and key != "steps")
-        raise UndershootError(f"the checkpoint {path} belongs to another run (with another {keys}); choose another folder")
+    differing = [key for key, value in recipe.items() if theirs.get(key) != value]
+    if differing:
+        keys = ", ".join(differing)
+        raise OtherRun(f"the checkpoint {path} belongs to another run (with another {keys}); choose another folder")
     if any(tensor.shape != (size,) or tensor.dtype != np.float32 for tensor in tensors.values()):
         raise UndershootError(f"the checkpoint {path} holds a network of another size")
     return tensors, Position(**json.loads(metadata["position"]))

@@ -152,6 +152,12 @@ class Recipe:
         grown = float(share >= end) if end == start else min(max((share - start) / (end - start), 0.0), 1.0)
         return float(self.overestimate_penalty**grown)
 
+    @property
+    def is_set_by_steps(self) -> bool:
+        """Whether what happens at a step depends on how many there will be, so that a longer run is another one."""
+        has_ramp = self.penalty_ramp[1] > 0 and self.loss is not Loss.MSE
+        return has_ramp or self.schedule is not Schedule.CONSTANT
+
     def learning_rate_at(self, step: int) -> float:
         """By the schedule."""
         if self.schedule is Schedule.CONSTANT:
@@ -181,7 +187,10 @@ class Recipe:
             if not sign:
                 raise UndershootError(f'"{setting}" is no setting; write key=value, such as batch=256')
             try:
-                value = tomllib.loads(f"value = {text}")["value"]
+                document = tomllib.loads(f"value = {text}")
+                if len(document) > 1:
+                    raise UndershootError(f"{setting!r} is more than one setting; give each its own --set")
+                value = document["value"]
             except tomllib.TOMLDecodeError:
                 value = text.strip()  # a word without its quotes
             *tables, name = key.strip().split(".")
@@ -214,7 +223,8 @@ def read_recipe(path: Path, defaults: Recipe | None = None) -> Recipe:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UndershootError(f"{path} is not a TOML file: {error}") from error
     if "puzzle" not in data:
-        raise UndershootError(f'{path}: the key "puzzle" is missing')
+        name = defaults.puzzle if defaults is not None else "tiles-3x3"
+        raise UndershootError(f'{path}: the key "puzzle" is missing; write, before any table, puzzle = "{name}"')
     return recipe_from(data, str(path), defaults)
 
 
@@ -253,8 +263,10 @@ def _value(key: str, kind: Any, value: Any, where: str) -> Any:
         allowed = " or ".join(get_args(kind))
     elif fixed:
         allowed = f"a list of {len(get_args(kind))} numbers"
+    elif get_origin(kind) is tuple:
+        allowed = "a list of whole numbers" if get_args(kind)[0] is int else "a list of pairs of whole numbers"
     else:
-        allowed = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}.get(kind, "a list or table")
+        allowed = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Curriculum: "a table"}[kind]
     raise UndershootError(f"{where}: {key} is {value!r}; it must be {allowed}")
 
 

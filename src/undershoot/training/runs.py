@@ -27,7 +27,7 @@ class Run:
     def __init__(self, folder: Path, puzzle: Puzzle, recipe: Recipe, resume: bool = False) -> None:
         self.folder, self.recipe = folder, recipe
         self.checkpoints, self.metrics, self.bundle = folder / "checkpoints", folder / "metrics.jsonl", folder / "bundle"
-        self.identity = {**recipe.to_dict(), "fingerprint": puzzle.table.fingerprint}
+        self.identity = {**_fixed(recipe), "fingerprint": puzzle.table.fingerprint}
         """What checkpoints of this run say of themselves."""
         self._check(resume)
         folder.mkdir(parents=True, exist_ok=True)
@@ -61,8 +61,13 @@ class Run:
                 raise UndershootError(f"{self.folder} holds other files and no run; choose another folder with --out")
             return
         other = read_recipe(known).to_dict()
-        mine = self.recipe.to_dict()
-        differing = [key for key in mine if mine[key] != other[key] and key != "steps"]
+        mine = _fixed(self.recipe)
+        differing = [key for key in mine if mine[key] != other[key]]
+        if differing == ["steps"]:
+            raise UndershootError(
+                f"{self.folder} holds a run of {other['steps']:,} steps, which its penalty or learning rate follows from the "
+                f"start; for {self.recipe.steps:,} steps choose another folder with --out"
+            )
         if differing:
             keys = ", ".join(key if isinstance(other[key], dict) else f"{key}: {other[key]}" for key in differing)
             raise UndershootError(f"{self.folder} holds another run ({keys}); choose another folder with --out")
@@ -97,6 +102,11 @@ class Run:
         clock = {"seconds": round(position.seconds, 3), "evaluation_seconds": round(position.evaluation_seconds, 3)}
         with self.metrics.open("a") as file:
             file.write(json.dumps({**fields, **clock}) + "\n")
+
+
+def _fixed(recipe: Recipe) -> dict[str, Any]:
+    """What may not change when a run goes on: all but the number of its steps, and that too if others follow from it."""
+    return {key: value for key, value in recipe.to_dict().items() if key != "steps" or recipe.is_set_by_steps}
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
