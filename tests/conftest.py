@@ -1,12 +1,14 @@
-"""Tests keep their distance tables to themselves, and share compiled code with everything else."""
+"""Tests keep their distance tables and what they checked to themselves, and share compiled code with everything else."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from undershoot import trust
 from undershoot.kernels.compiler import compiled_folder
 
 # Child processes find the machine code although their cache folder is another one.
@@ -22,3 +24,13 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     os.environ["UNDERSHOOT_CACHE_DIR"] = str(folder)
     yield folder
     del os.environ["UNDERSHOOT_CACHE_DIR"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    trust.key()
+    folder = tmp_path_factory.mktemp("state")
+    shutil.copy(trust.state_folder() / "key", folder)  # the key that compiled code is signed with
+    os.environ["UNDERSHOOT_STATE_DIR"] = str(folder)
+    yield folder
+    del os.environ["UNDERSHOOT_STATE_DIR"]

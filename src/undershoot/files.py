@@ -11,14 +11,21 @@ from typing import BinaryIO
 
 
 def cache_folder() -> Path:
-    """UNDERSHOOT_CACHE_DIR, or the folder this platform keeps caches in. It may not exist yet."""
+    """UNDERSHOOT_CACHE_DIR, or the folder this platform keeps caches in. It may not exist yet.
+
+    Others may write to it: what is read from there counts only once it is verified.
+    """
     if chosen := os.environ.get("UNDERSHOOT_CACHE_DIR"):
         return Path(chosen)
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without one, as in some containers
+        return Path(tempfile.gettempdir()) / "undershoot-cache"
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "undershoot"
+        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "undershoot" / "cache"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "undershoot"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "undershoot"
+        return home / "Library" / "Caches" / "undershoot"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "undershoot"
 
 
 @contextmanager
