@@ -20,7 +20,9 @@ import numpy as np
 
 import undershoot as us
 from undershoot.arrays import AnyArray
-from undershoot.bundles import SHIPPED, bundle_folder, read_bundle
+from undershoot.bundles.bundle import SHIPPED
+from undershoot.bundles.names import bundle_folder
+from undershoot.bundles.reading import read_bundle
 from undershoot.heuristics.combined import best_rounding, round_up
 from undershoot.heuristics.survey import survey
 from undershoot.kernels.encodings import read

@@ -15,7 +15,8 @@ import torch
 import undershoot as us
 from subjects import PYRAMINX
 from undershoot.arrays import AnyArray
-from undershoot.bundles import Bundle, load
+from undershoot.bundles.bundle import Bundle
+from undershoot.bundles.loading import load
 from undershoot.calibration.catalogue import METHODS, Wanted, calibrate
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.neural import Network, NeuralHeuristic, evaluate

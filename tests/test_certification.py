@@ -12,7 +12,9 @@ import commands
 import undershoot as us
 from calibration.test_methods import network_for
 from test_bundles import some_network
-from undershoot.bundles import Bundle, load, read_bundle
+from undershoot.bundles.bundle import Bundle
+from undershoot.bundles.loading import load
+from undershoot.bundles.reading import read_bundle
 from undershoot.calibration.catalogue import METHODS, READS, Wanted, calibrate
 from undershoot.certification import certificate, check_every_state, check_sample, sampled_guarantee
 from undershoot.guarantees import Guarantee, Optimality, OptimalityKind, Standing

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from undershoot.bundles import SHIPPED
+from undershoot.bundles.bundle import SHIPPED
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"

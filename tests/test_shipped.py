@@ -10,7 +10,8 @@ import pytest
 
 import commands
 import undershoot as us
-from undershoot.bundles import SHIPPED, read_bundle
+from undershoot.bundles.bundle import SHIPPED
+from undershoot.bundles.reading import read_bundle
 from undershoot.certification import check_every_state
 from undershoot.guarantees import OptimalityKind, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic
@@ -89,7 +90,7 @@ def test_a_network_that_was_trained_on_another_encoding_is_refused(tmp_path: Pat
     generator = np.random.PCG64
     monkeypatch.setattr(np.random, "PCG64", other)
     fresh = dataclasses.replace(us.puzzle("tiles-3x3"))  # whose encodings are not known yet
-    monkeypatch.setattr("undershoot.bundles.catalogue.puzzle", lambda _: fresh)
+    monkeypatch.setattr("undershoot.bundles.reading.catalogue.puzzle", lambda _: fresh)
     with pytest.raises(us.UndershootError, match="another encoding of states"):
         us.load("tiles-3x3")
 

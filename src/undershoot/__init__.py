@@ -20,8 +20,8 @@ _HOMES = {
     "oracle": "undershoot.oracles.cache",
     "DistanceTable": "undershoot.oracles.distance_table",
     "UNKNOWN": "undershoot.oracles.distance_table",
-    "heuristic": "undershoot.bundles",
-    "load": "undershoot.bundles",
+    "heuristic": "undershoot.bundles.loading",
+    "load": "undershoot.bundles.loading",
     "solve": "undershoot.search.astar",
     "solve_many": "undershoot.search.astar",
     "SearchOptions": "undershoot.search.options",
@@ -37,8 +37,8 @@ _HOMES = {
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 
 if TYPE_CHECKING:
-    from undershoot.bundles import heuristic as heuristic
-    from undershoot.bundles import load as load
+    from undershoot.bundles.loading import heuristic as heuristic
+    from undershoot.bundles.loading import load as load
     from undershoot.errors import UndershootError as UndershootError
     from undershoot.heuristics.neural import NeuralHeuristic as NeuralHeuristic
     from undershoot.kernels.cpu import apply as apply

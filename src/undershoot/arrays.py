@@ -1,5 +1,7 @@
-"""Names for the array types that appear in signatures."""
+"""Names for the array types that appear in signatures, and checksums of arrays."""
 
+import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,3 +26,12 @@ Bools = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
 Number = Any
 """A whole number inside compiled code, where numba knows its type."""
+
+
+def digest_of(parts: Iterable[object]) -> str:
+    """A checksum of arrays and numbers: their types, shapes and values, in this order."""
+    total = hashlib.sha256()
+    for part in parts:
+        array = np.ascontiguousarray(part)
+        total.update(f"{array.dtype.str} {array.shape}".encode() + array.tobytes())
+    return total.hexdigest()

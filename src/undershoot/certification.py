@@ -1,24 +1,25 @@
 """Checking a heuristic on every state and every move, and the certificate that says so."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from undershoot import trust
 from undershoot.arrays import F32, I64, States
-from undershoot.bundles import CERTIFIED, Bundle
+from undershoot.bundles.bundle import CERTIFIED, Bundle
 from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Standing
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic
 from undershoot.heuristics.neural import NeuralHeuristic
-from undershoot.heuristics.survey import Survey, compare_moves
+from undershoot.heuristics.survey import Survey
 from undershoot.oracles.distance_table import DistanceTable
+from undershoot.oracles.verification import Moves, in_chunks, verify
+from undershoot.trust import Passed
 
-CHUNK = 1 << 14
 SHOWN = 5
 Progress = Callable[[int, str], None]
 
@@ -38,9 +39,9 @@ class Findings:
     """The largest h - h* over states that are not goals."""
     mean_h: float
     mean_true: float
-    edges: int
-    """Moves between states that were checked."""
-    inconsistent_edges: int
+    edges: int | None
+    """Moves between states that were checked; None if no moves were looked at."""
+    inconsistent_edges: int | None
     """Moves with h(s) above cost + h(s')."""
     radius: int | None
     """None for the whole space."""
@@ -64,11 +65,11 @@ def check_every_state(
 ) -> Findings:
     """Every state of the table, then every move between two of them; a chunk at a time.
 
-    A float network must not overestimate either where its sums come out higher by half the margin for arithmetic.
+    The moves also establish that the table holds the true costs, and all of them, whoever made it; otherwise WrongTable. A
+    float network must not overestimate either where its sums come out higher by half the margin for arithmetic.
     """
     values = np.empty(distances.states, dtype=np.float32)
     highest = values if _is_exact(heuristic) else np.empty(distances.states, dtype=np.float32)
-    true_cost = np.repeat(np.arange(len(distances.histogram), dtype=np.int32), distances.histogram)
 
     def evaluate(start: int, stop: int) -> None:
         states = distances.states_of_rows(start, stop)
@@ -80,21 +81,22 @@ def check_every_state(
             values[start:stop] = heuristic(states)
             highest[start:stop] = values[start:stop]
 
-    for done in _in_chunks(distances.states, threads, evaluate):
+    for done in in_chunks(distances.states, threads, evaluate):
         _report(progress, done, "every state")
+    done = distances.states
+    moves = verify(
+        distances, heuristic.puzzle.space, values, threads, lambda more: _report(progress, done + more, "every move")
+    )
+    return findings(values, highest, distances, moves)
+
+
+def findings(values: F32, highest: F32, distances: DistanceTable, moves: Moves | None) -> Findings:
+    """From the values of all states, float32[N], and what they might be in other arithmetic."""
+    true_cost = distances.true_costs()
     above = np.flatnonzero(values > true_cost)
     shown_rows = above if len(above) else np.flatnonzero(highest > true_cost)
-    edges = np.zeros((-(-distances.states // CHUNK), 2), dtype=np.int64)
-    distances.look_up(distances.states_of_rows(0, 1))  # builds the index once, before threads share it
-
-    def compare(start: int, stop: int) -> None:
-        edges[start // CHUNK] = compare_moves(values, distances, np.arange(start, stop))
-
-    for done in _in_chunks(distances.states, threads, compare):
-        _report(progress, distances.states + done, "every move")
     over = Survey.of(values, distances)
     first = shown_rows[:SHOWN]
-    shown = [distances.states_of_rows(int(row), int(row) + 1) for row in first]
     return Findings(
         states=distances.states,
         checked=distances.states,
@@ -103,10 +105,10 @@ def check_every_state(
         supremum=over.supremum,
         mean_h=over.mean_h,
         mean_true=over.mean_true,
-        edges=int(edges[:, 0].sum()),
-        inconsistent_edges=int(edges[:, 1].sum()),
+        edges=None if moves is None else moves.edges,
+        inconsistent_edges=None if moves is None else moves.inconsistent,
         radius=distances.radius,
-        examples=np.concatenate([distances.states_of_rows(0, 0), *shown]),
+        examples=distances.states_of(first),
         example_values=values[first] if len(above) else highest[first],
         example_costs=true_cost[first].astype(np.int64),
     )
@@ -129,8 +131,8 @@ def check_sample(heuristic: Heuristic, states: States, true_cost: I64, space: in
         float(excess.max()) if (true_cost > 0).any() else 0.0,
         float(values.mean(dtype=np.float64)),
         float(true_cost.mean()),
-        0,
-        0,
+        None,
+        None,
         None,
         states[above[:SHOWN]],
         values[above[:SHOWN]],
@@ -138,9 +140,9 @@ def check_sample(heuristic: Heuristic, states: States, true_cost: I64, space: in
     )
 
 
-def sampled_guarantee(findings: Findings, confidence: float) -> Guarantee:
+def sampled_guarantee(found: Findings, confidence: float) -> Guarantee:
     """The exact binomial (Clopper-Pearson) bound on the share of violations among uniform states."""
-    n, k = findings.checked, findings.violations
+    n, k = found.checked, found.violations
     rate = 1.0 if k == n else float(stats.beta.ppf(confidence, k + 1, n - k))
     return Guarantee(Standing.SAMPLED, population="uniform states", violation_rate=rate, confidence=confidence, labels=n)
 
@@ -165,35 +167,38 @@ def check_ball(bundle: Bundle, radius: int, before: dict[str, Any] | None = None
         )
 
 
-def certificate(bundle: Bundle, findings: Findings) -> dict[str, Any]:
-    """For a calibrated bundle without violations."""
+def certificate(bundle: Bundle, found: Findings) -> dict[str, Any]:
+    """For a calibrated bundle without violations; that this installation issued it is recorded."""
     calibration = bundle.calibration
-    if calibration is None or findings.violations or findings.marginal or findings.checked < findings.states:
+    if calibration is None or found.violations or found.marginal or found.checked < found.states:
         raise UndershootError(f"{bundle.name} cannot be certified: it is not calibrated, not fully checked, or overestimates")
-    if findings.radius is not None:
-        check_ball(bundle, findings.radius)
+    if found.radius is not None:
+        check_ball(bundle, found.radius)
     if calibration.group_margins and not bundle.raw.is_exact:
         # Across the edge of a group h may jump up, however small the step.
         raise UndershootError(f"{bundle.name} has a margin for each group, which needs exact values; use --whole-numbers")
-    return {
-        "format": CERTIFIED,
-        "puzzle": bundle.puzzle.name,
-        "fingerprint": bundle.puzzle.table.fingerprint,
-        "weights": bundle.weights_digest,
-        "calibration": bundle.calibration_digest,
-        "inputs": bundle.raw.encoding.digest,
-        "arithmetic": bundle.arithmetic,
-        "arithmetic_margin": calibration.arithmetic_margin,
-        **findings.figures,
-    }
+    document = {"format": CERTIFIED, "puzzle": bundle.puzzle.name, **bundle.subject, **found.figures}
+    trust.record(Passed.CERTIFICATE, dataclasses.replace(bundle, certificate=document).certificate_digest)
+    return document
 
 
-def _in_chunks(count: int, threads: int, work: Callable[[int, int], None]) -> Iterator[int]:
-    """Do the work for rows 0..count, a chunk at a time on each thread; yields how many are done."""
-    pieces = [(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK)]
-    with ThreadPoolExecutor(threads) as pool:
-        for (_, stop), _ in zip(pieces, pool.map(lambda piece: work(*piece), pieces), strict=True):
-            yield stop
+def confirm(bundle: Bundle, found: Findings) -> list[str]:
+    """In what the certificate of a bundle differs from what was found; if in nothing, that it passed is recorded.
+
+    Whole numbers leave no room for differences; sums of floats leave as much as margins allow for.
+    """
+    stated = bundle.certificate
+    if stated is None:
+        raise UndershootError(f"{bundle.name} has no certificate; make one: undershoot certify {bundle.name}")
+    room = 0.0 if bundle.raw.is_exact else FLOAT_MARGIN
+    differing = []
+    for name, value in found.figures.items():
+        same = abs(value - stated[name]) <= room if isinstance(value, float) else value == stated[name]
+        if not same and not (name in ("edges", "inconsistent_edges") and stated[name] is None):
+            differing.append(f"{name} is {value}, the certificate says {stated[name]}")
+    if not (differing or found.violations or found.marginal or found.checked < found.states):
+        trust.record(Passed.CERTIFICATE, bundle.certificate_digest)
+    return differing
 
 
 def _report(progress: Progress | None, done: int, note: str) -> None:

@@ -91,6 +91,8 @@ class Guarantee:
     subject: Subject = Subject.STATES
     groups: int = 0
     """SAMPLED: the rate holds in each of so many groups; 0 for the population as a whole."""
+    claim: str = ""
+    """NONE: what somebody says without proof, and how it could be established."""
 
     @property
     def is_proven(self) -> bool:
@@ -112,11 +114,12 @@ class Guarantee:
     @property
     def sentence(self) -> str:
         """With a capital letter and a full stop."""
-        return "Nothing is known about overestimates." if self.standing is Standing.NONE else f"It {self}."
+        text = str(self) if self.standing is Standing.NONE else f"it {self}"
+        return f"{text[0].upper()}{text[1:]}."
 
     def __str__(self) -> str:
         if self.standing is Standing.NONE:
-            return "nothing is known about overestimates"
+            return "nothing is known about overestimates" + (f" ({self.claim})" if self.claim else "")
         if self.standing is Standing.PROVEN:
             return "never overestimates" if self.within is None else f"never overestimates within {self.within} of the goal"
         how = "on average over draws of" if self.confidence is None else f"with confidence {at_least(self.confidence)} from"

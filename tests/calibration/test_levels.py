@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import undershoot as us
-from undershoot.bundles import Bundle
+from undershoot.bundles.bundle import Bundle
 from undershoot.calibration.catalogue import METHODS, Wanted, calibrate
 from undershoot.calibration.levels import level_margins
 from undershoot.guarantees import Rounding

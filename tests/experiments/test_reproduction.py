@@ -22,7 +22,7 @@ import pytest
 
 import commands
 import undershoot as us
-from undershoot.bundles import SHIPPED
+from undershoot.bundles.bundle import SHIPPED
 from undershoot.experiments import protocol
 from undershoot.experiments.executors import Workers, cluster, processes
 from undershoot.experiments.items import Item

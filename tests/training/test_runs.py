@@ -19,7 +19,7 @@ import pytest
 
 import commands
 import undershoot as us
-from undershoot.bundles import read_bundle
+from undershoot.bundles.reading import read_bundle
 from undershoot.training import checkpoints
 from undershoot.training.loop import train
 from undershoot.training.recipe import Curriculum, Recipe, Schedule, read_recipe, recipe_from

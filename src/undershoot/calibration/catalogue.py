@@ -7,13 +7,13 @@ import numpy as np
 
 from undershoot.arrays import AnyArray
 from undershoot.calibration.conformal import conformal
-from undershoot.calibration.evidence import Evidence, score
+from undershoot.calibration.evidence import MOST_GROUPS, Evidence, score
 from undershoot.calibration.exceptions import exceptions
 from undershoot.calibration.exhaustive import exhaustive
 from undershoot.calibration.grouped import grouped
 from undershoot.calibration.levels import level_margins
 from undershoot.calibration.maximum import maximum
-from undershoot.calibration.populations import LabelSource, Population, draw, whole_space
+from undershoot.calibration.populations import LabelSource, Population, Sample, draw, whole_space
 from undershoot.calibration.scramble import scramble
 from undershoot.calibration.trajectory import path_scores, trajectory
 from undershoot.errors import UndershootError
@@ -89,7 +89,7 @@ def calibrate(network: NeuralHeuristic, method: str, wanted: Wanted, scores: Any
         # The paper rounds nothing and adds no margin for arithmetic.
         sample = draw(network.puzzle, Population.SCRAMBLES, LabelSource.SCRAMBLE, wanted.n, wanted.seed, wanted.depths)
         raw = evaluate(network.raw, sample.states, wanted.threads)
-        margin, guarantee = scramble(Evidence(sample.population, score(raw, sample.labels), sample.labels.kind, raw))
+        margin, guarantee = scramble(_evidence(network, sample, raw))
         return Calibration(
             method,
             guarantee,
@@ -136,8 +136,12 @@ def states(network: NeuralHeuristic, wanted: Wanted) -> Evidence:
     """Scores of states drawn from the wanted population."""
     source = wanted.labels or LabelSource.EXACT
     sample = draw(network.puzzle, wanted.population, source, wanted.n, wanted.seed, wanted.depths)
-    raw = evaluate(network.raw, sample.states, wanted.threads)
-    return Evidence(sample.population, score(raw, sample.labels), sample.labels.kind, raw)
+    return _evidence(network, sample, evaluate(network.raw, sample.states, wanted.threads))
+
+
+def _evidence(network: NeuralHeuristic, sample: Sample, raw: AnyArray) -> Evidence:
+    groups = network.family.groups(raw, MOST_GROUPS + 1)
+    return Evidence(sample.population, score(network.family, raw, sample.labels), sample.labels.kind, groups)
 
 
 def instances(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None = None) -> Evidence:
@@ -149,17 +153,17 @@ def instances(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None 
     best = path_scores(distances, scores_of_space(network, distances, wanted.threads) if scores is None else scores)
     sample = draw(network.puzzle, wanted.population, LabelSource.EXACT, wanted.n, wanted.seed, wanted.depths)
     rows, _ = distances.look_up(sample.states)
-    return Evidence(sample.population, best[rows], LabelKind.EXACT, evaluate(network.raw, sample.states, wanted.threads))
+    return Evidence(sample.population, best[rows], LabelKind.EXACT, np.zeros(len(rows), dtype=np.int64))
 
 
 def scores_of_space(network: NeuralHeuristic, distances: DistanceTable, threads: int) -> AnyArray:
     """float64[N] for every state of a table, in its order."""
     result = np.empty(distances.states)
-    true_cost = np.repeat(np.arange(len(distances.histogram), dtype=np.float32), distances.histogram)
+    true_cost = distances.true_costs(np.float32)
     for start in range(0, distances.states, CHUNK * threads):
         stop = min(start + CHUNK * threads, distances.states)
         raw = evaluate(network.raw, distances.states_of_rows(start, stop), threads)
-        result[start:stop] = score(raw, Labels(LabelKind.EXACT, true_cost[start:stop]))
+        result[start:stop] = score(network.family, raw, Labels(LabelKind.EXACT, true_cost[start:stop]))
     return result
 
 
@@ -170,7 +174,7 @@ def _over_the_space(network: NeuralHeuristic, method: str, wanted: Wanted, score
     margins: tuple[float, ...]
     margin, margins, guarantee = 0.0, (), PROVEN if ball is None else Guarantee(Standing.PROVEN, within=ball)
     rows = np.zeros(0, dtype=np.int64)
-    if network.has_levels:
+    if network.family.levels:
         share = wanted.listed if method == "exceptions" else 0.0
         margins, rows = level_margins(network, distances, share, wanted.threads)
     else:

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from undershoot.arrays import AnyArray
+from undershoot.arrays import I64, AnyArray
 from undershoot.errors import UndershootError
 from undershoot.guarantees import LabelKind, Labels
-from undershoot.heuristics.families import scores
+from undershoot.heuristics.families import Family
+
+MOST_GROUPS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +25,8 @@ class Evidence:
     scores: AnyArray
     """float64[N]: of states; for `trajectory`, of instances: the largest score along a best optimal path."""
     kind: LabelKind
-    raw: AnyArray
-    """float32[N] or float32[N, K]: what the network says, by which states are grouped."""
+    groups: I64
+    """int64[N]: the groups of the states, by what the network says; see `Family.groups`."""
 
     def sound_scores(self, method: str) -> AnyArray:
         """The scores; refused if the labels may lie above the true cost, or if there are none."""
@@ -38,11 +40,11 @@ class Evidence:
         return self.scores
 
 
-def score(raw: AnyArray, labels: Labels) -> AnyArray:
+def score(family: Family, raw: AnyArray, labels: Labels) -> AnyArray:
     """float64[N]: the smallest t for which h_t is at most the label."""
     if not np.isfinite(raw).all():
         raise UndershootError("the network gives values that are not finite; its weights are too large")
-    return scores(raw, labels.costs)
+    return family.scores(raw, labels.costs)
 
 
 def order_statistic(method: str, scores: AnyArray, alpha: float, confidence: float | None) -> float:

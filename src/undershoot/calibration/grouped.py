@@ -4,12 +4,9 @@ import math
 
 import numpy as np
 
-from undershoot.calibration.evidence import Evidence, order_statistic
+from undershoot.calibration.evidence import MOST_GROUPS, Evidence, order_statistic
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, Standing
-from undershoot.heuristics.families import groups_of
-
-MOST_GROUPS = 256
 
 
 def grouped(evidence: Evidence, alpha: float, confidence: float) -> tuple[tuple[float, ...], Guarantee]:
@@ -19,8 +16,8 @@ def grouped(evidence: Evidence, alpha: float, confidence: float) -> tuple[tuple[
     (1 - confidence) / G, so all hold together with the confidence. A group that was not seen, or too seldom, answers h0.
     """
     scores = evidence.sound_scores("grouped")
-    count = 1 + int(groups_of(evidence.raw, MOST_GROUPS).max())
-    group = groups_of(evidence.raw, count + 1)  # one more, for what is above all that was seen
+    count = 1 + int(np.minimum(evidence.groups, MOST_GROUPS - 1).max())
+    group = np.minimum(evidence.groups, count)  # one more, for what is above all that was seen
     seen = np.unique(group)
     each = 1 - (1 - confidence) / len(seen)
     margins = [math.inf] * (count + 1)

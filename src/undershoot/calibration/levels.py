@@ -4,7 +4,6 @@ import numpy as np
 
 from undershoot.arrays import I64, AnyArray
 from undershoot.errors import UndershootError
-from undershoot.heuristics.families import lowered
 from undershoot.heuristics.neural import NeuralHeuristic, evaluate
 from undershoot.oracles.distance_table import DistanceTable
 
@@ -18,6 +17,7 @@ def level_margins(
 
     A state of cost c then fails at level c + 1 at the latest, so its value is at most c. With a share above 0, t_k is the
     least that leaves at most this share of the states of cost k - 1 above it, and these are listed: their rows are returned.
+    Margins are in units of cost.
     """
     if not 0 <= share < 1:
         raise UndershootError(f"the share of listed states is {share}; allowed are numbers from 0 to below 1")
@@ -33,13 +33,15 @@ def level_margins(
             raw = evaluate(network.raw, distances.states_of_rows(start, stop), threads)
             if not np.isfinite(raw).all():
                 raise UndershootError("the network gives values that are not finite; its weights are too large")
-            passed = lowered(raw[:, :cost], margins[:cost]) == cost
+            passed = (raw[:, :cost] > margins[:cost]).all(axis=1)
             values[start - begin : stop - begin] = np.where(passed, raw[:, cost], -np.inf)
         most = int(share * (end - begin))
         margins[cost] = -np.partition(-values, most)[most] if len(values) else -np.inf
         listed.append(begin + np.flatnonzero(values > margins[cost]))
+    # What whole sums stand for is exact in float64: 24 bits times 24 bits.
+    in_costs = margins.astype(np.float64) * (np.array(network.family.scales) if network.family.scales else 1.0)
     if distances.radius is not None:  # what no state was seen to reach is as hard to pass as the hardest that some did
-        seen = margins[1 : len(ends)]
-        margins[len(ends) :] = seen[np.isfinite(seen)].max(initial=0.0)
+        seen = in_costs[1 : len(ends)]
+        in_costs[len(ends) :] = seen[np.isfinite(seen)].max(initial=0.0)
     rows: AnyArray = np.concatenate(listed) if listed else np.zeros(0, dtype=np.int64)
-    return tuple(margins.tolist()), rows.astype(np.int64)
+    return tuple(in_costs.tolist()), rows.astype(np.int64)

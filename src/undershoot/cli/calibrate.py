@@ -14,7 +14,7 @@ from undershoot.cli.terminal import AsJson, Seed, plain, print_json, progress, s
 from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
-    from undershoot.bundles import Bundle
+    from undershoot.bundles.bundle import Bundle
     from undershoot.calibration.catalogue import Wanted
     from undershoot.calibration.populations import Population, Sample
     from undershoot.guarantees import Guarantee, Heuristic
@@ -57,7 +57,10 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Move a network down until something is known about it, and write that into its bundle."""
-    from undershoot.bundles import CERTIFICATE, bundle_folder, read_bundle
+    from undershoot import trust
+    from undershoot.bundles.bundle import CERTIFICATE
+    from undershoot.bundles.names import bundle_folder
+    from undershoot.bundles.reading import read_bundle
     from undershoot.calibration.catalogue import Wanted
     from undershoot.calibration.catalogue import calibrate as fit
     from undershoot.calibration.populations import LabelSource, Population
@@ -65,6 +68,7 @@ def calibrate(
     from undershoot.guarantees import Rounding
     from undershoot.heuristics.calibrated import CalibratedHeuristic
     from undershoot.kernels.scrambles import deepest
+    from undershoot.trust import Passed
 
     given = [name for name in context.params if _was_given(context, name)]
     _check_options(given, method, population, compare)
@@ -98,7 +102,9 @@ def calibrate(
     was_certified = (folder / CERTIFICATE).exists()
     if kept is not None and not kept.exists():
         trained.save(kept)
-    dataclasses.replace(found, calibration=calibration).save(folder)
+    written = dataclasses.replace(found, calibration=calibration, folder=None)
+    written.save(folder)
+    trust.record(Passed.CALIBRATION, written.digest)
     drawing = _draw(found, calibrated, folder)
     document = {
         "puzzle": found.puzzle.name,
@@ -181,7 +187,7 @@ def _check_options(given: list[str], method: str, population: str, compare: bool
 
 def _place(folder: Path, out: Path | None) -> Path:
     """Where the calibrated bundle is to be written."""
-    from undershoot.bundles import check_replaceable
+    from undershoot.bundles.bundle import check_replaceable
 
     if out is not None and folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise UndershootError(f"--out is {out}, in the bundle {folder} itself; choose another place, or leave --out out")
@@ -192,7 +198,8 @@ def _place(folder: Path, out: Path | None) -> Path:
 
 def _check_out(out: Path, bundle: "Bundle") -> None:
     """Refuse to replace another network: only a new calibration of the same one may take its place."""
-    from undershoot.bundles import CONFIG, read_bundle
+    from undershoot.bundles.bundle import CONFIG
+    from undershoot.bundles.reading import read_bundle
 
     if (out / CONFIG).exists() and read_bundle(out, with_calibration=False).weights_digest != bundle.weights_digest:
         raise UndershootError(f"--out is {out}, where another network is; choose another place, or remove that one")
@@ -200,7 +207,7 @@ def _check_out(out: Path, bundle: "Bundle") -> None:
 
 def _place_of_floats(folder: Path, bundle: "Bundle") -> Path:
     """Where a network is kept whose bundle is about to hold whole numbers instead: beside it."""
-    from undershoot.bundles import read_bundle
+    from undershoot.bundles.reading import read_bundle
 
     kept = folder.with_name(f"{folder.name}-float")
     if kept.exists() and read_bundle(kept, with_calibration=False).weights_digest != bundle.weights_digest:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from undershoot.cli.terminal import AsJson, Seed, plain, print_json, progress, s
 from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
-    from undershoot.bundles import Bundle
+    from undershoot.bundles.bundle import Bundle
     from undershoot.certification import Findings
 
 SampleSize = Annotated[int | None, typer.Option(metavar="N", help="Only N uniformly random states; proves nothing.")]
@@ -25,8 +26,10 @@ def certify(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Check a heuristic on every state and every move, and write a certificate."""
-    from undershoot.bundles import CERTIFICATE, bundle_folder, read_bundle
+    """Check a heuristic on every state and every move, and write a certificate. Exit code 1 if it overestimates."""
+    from undershoot.bundles.bundle import CERTIFICATE
+    from undershoot.bundles.names import bundle_folder
+    from undershoot.bundles.reading import read_bundle
     from undershoot.certification import certificate, check_ball
 
     _exclusive(ball, sample)
@@ -36,19 +39,24 @@ def certify(
     if ball is not None:
         check_ball(found, ball, _certificate(bundle))
     findings = _findings(found, ball, sample, seed)
-    path = None
+    folder = bundle_folder(bundle)
+    path, is_withdrawn = folder / CERTIFICATE, False
     if sample is None and not findings.violations and not findings.marginal:
-        folder = bundle_folder(bundle)
         dataclasses.replace(found, certificate=certificate(found, findings)).save(folder)
-        path = folder / CERTIFICATE
-    _show(found, findings, sample, as_json, None if path is None else str(path))
+    elif path.exists() and (findings.violations or findings.marginal):
+        # Whatever it said is refuted.
+        found.save(folder)
+        is_withdrawn = True
+    _show(found, findings, sample, as_json, str(path) if path.exists() else None)
+    if is_withdrawn:
+        print(f"undershoot: the certificate that was there is false, and was taken away: {path}", file=sys.stderr)
     if findings.violations or findings.marginal:
         raise typer.Exit(1)
 
 
 def _certificate(bundle: str) -> dict[str, Any] | None:
     """The bundle's own; None if there is none that is for it."""
-    from undershoot.bundles import read_bundle
+    from undershoot.bundles.reading import read_bundle
 
     try:
         return read_bundle(bundle).certificate
@@ -62,8 +70,12 @@ def check(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Verify a bundle: its checksums, and every state anew against its certificate."""
-    from undershoot.bundles import read_bundle
+    """Verify a bundle: its checksums, and every state anew against its certificate. Exit code 1 if that does not hold.
+
+    What passes is remembered: from then on searches with the bundle may say "proven" on this machine.
+    """
+    from undershoot.bundles.reading import read_bundle
+    from undershoot.certification import confirm
 
     _exclusive(None, sample)
     found = read_bundle(bundle)
@@ -72,13 +84,7 @@ def check(
     if sample is not None and found.certificate["radius"] is not None:
         raise UndershootError(f"the certificate of {bundle} is for a ball around the goal; leave --sample out")
     findings = _findings(found, found.certificate["radius"], sample, seed)
-    differing = []
-    if sample is None:
-        eta = found.certificate["arithmetic_margin"] or 0
-        for name, value in findings.figures.items():
-            stated = found.certificate[name]
-            same = abs(value - stated) <= eta if isinstance(value, float) else value == stated
-            differing += [] if same else [f"{name} is {value}, the certificate says {stated}"]
+    differing = confirm(found, findings) if sample is None else []
     _show(found, findings, sample, as_json, str(bundle), differing)
     if findings.violations or findings.marginal or differing:
         raise typer.Exit(1)

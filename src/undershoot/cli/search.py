@@ -44,8 +44,8 @@ def solve(
 
     Where a learned heuristic comes with the package, that is used; otherwise the puzzle's own, `base`.
     """
-    from undershoot.bundles import default_heuristic
-    from undershoot.bundles import heuristic as named
+    from undershoot.bundles.loading import default_heuristic
+    from undershoot.bundles.loading import heuristic as named
     from undershoot.experiments.instances import scrambled_instances, uniform_instances
     from undershoot.puzzles.catalogue import puzzle as by_name
     from undershoot.search.astar import solve_many
@@ -98,8 +98,8 @@ def bench(
     """Compare heuristics on the same instances."""
     from dataclasses import asdict
 
-    from undershoot.bundles import default_heuristic
-    from undershoot.bundles import heuristic as named
+    from undershoot.bundles.loading import default_heuristic
+    from undershoot.bundles.loading import heuristic as named
     from undershoot.experiments.comparison import compare, write_records
     from undershoot.experiments.instances import parse_depths, read_instances, scrambled_instances, uniform_instances
     from undershoot.puzzles.catalogue import puzzle as by_name

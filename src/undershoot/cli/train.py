@@ -81,7 +81,7 @@ def _finish(
     puzzle: "Puzzle", recipe: "Recipe", run: "Run", trained: "Trained", command: str, as_json: bool, given: str
 ) -> None:
     """Write the bundle and the figure, compare with the true costs, and say what came out."""
-    from undershoot.bundles import Bundle
+    from undershoot.bundles.bundle import Bundle
     from undershoot.experiments.figures import training_curve
     from undershoot.training.runs import read_metrics
 

@@ -4,7 +4,8 @@ import hashlib
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from undershoot.bundles import CERTIFICATE, LEARNED, SHIPPED
+from undershoot.bundles.bundle import CERTIFICATE, SHIPPED
+from undershoot.bundles.names import LEARNED
 from undershoot.experiments.items import Item
 from undershoot.puzzles.catalogue import puzzle as by_name
 from undershoot.training.recipes import recipe as recipe_of

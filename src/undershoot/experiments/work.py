@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from undershoot.arrays import F32, I64, AnyArray
-from undershoot.bundles import Bundle, read_bundle
-from undershoot.bundles import heuristic as named
+from undershoot.bundles.bundle import Bundle
+from undershoot.bundles.loading import heuristic as named
+from undershoot.bundles.reading import read_bundle
 from undershoot.calibration.catalogue import Wanted, calibrate
 from undershoot.experiments.instances import Instances, scrambled_instances, uniform_instances
 from undershoot.experiments.items import Files
@@ -23,7 +24,6 @@ from undershoot.experiments.store import RECORDS, SECONDS, table_bytes
 from undershoot.guarantees import Heuristic, Rounding
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.combined import best_rounding
-from undershoot.heuristics.families import scores
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.heuristics.survey import Survey, compare_moves, values_of_space
 from undershoot.kernels.cpu import successors
@@ -86,7 +86,7 @@ def do_space(spec: dict[str, Any], inputs: Inputs) -> Files:
         return {RECORDS: table_bytes([row])}
     bundle = bundle_of(inputs["training"], "bundle")
     raw = values_of_space(bundle.raw.raw, distances)
-    known = scores(raw, np.repeat(np.arange(len(distances.histogram)), distances.histogram))
+    known = bundle.raw.family.scores(raw, distances.true_costs())
     rows = [_space_row(spec, "raw", bundle.raw, _from_raw(bundle.raw, raw, distances), distances)]
     files: Files = {}
     for method in spec["methods"]:

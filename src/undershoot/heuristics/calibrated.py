@@ -10,7 +10,7 @@ from undershoot.errors import NotAvailable, UndershootError
 from undershoot.guarantees import Guarantee, Rounding
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.combined import round_up
-from undershoot.heuristics.families import groups_of, lowered
+from undershoot.heuristics.families import Margins
 from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.kernels.cpu import is_goal, pack
 from undershoot.oracles.state_index import build_index, look_up, slots_for
@@ -27,7 +27,7 @@ class Calibration:
     method: str
     guarantee: Guarantee
     margin: float = 0.0
-    """t of h_t, see `families`. May be negative."""
+    """t of h_t, see `families`, in units of cost. May be negative. For whole numbers, what a whole threshold stands for."""
     group_margins: tuple[float, ...] = ()
     """Instead of `margin`, one for each group; group k holds the states on which the network says k to k + 1 (the last: k or
     more; the first also less than 0). Infinite where the answer is h0."""
@@ -50,15 +50,6 @@ class Calibration:
         """One for each group, or one for each level."""
         return bool(self.group_margins or self.level_margins)
 
-    def margins(self, raw: F32) -> F32:
-        """t as `lowered` takes it, rounded up so that single precision takes nothing back."""
-        t = np.array(self.level_margins or self.group_margins or [self.margin], dtype=np.float64) + self.arithmetic_margin
-        single = t.astype(np.float32)
-        single = np.where(single < t, np.nextafter(single, np.float32(np.inf)), single)
-        if not self.group_margins:
-            return single
-        return single[groups_of(raw, len(single))].reshape(len(raw), *[1] * (raw.ndim - 1))
-
 
 @dataclass(frozen=True, eq=False)
 class CalibratedHeuristic:
@@ -68,8 +59,11 @@ class CalibratedHeuristic:
     calibration: Calibration
 
     def __post_init__(self) -> None:
-        if self.calibration.level_margins and not self.network.has_levels:
-            raise UndershootError("the calibration has a margin for each level, but the network has no levels")
+        levels, margins = self.network.family.levels, len(self.calibration.level_margins)
+        if margins and margins != levels:
+            raise UndershootError(f"the calibration has a margin for each of {margins} levels, but the network has {levels}")
+        if self.network.is_exact and self.calibration.arithmetic_margin:
+            raise UndershootError("the calibration has a margin for arithmetic, but the network is one of whole numbers")
         if self.calibration.rounding is Rounding.PARITY and not self.puzzle.has_cost_parity:
             raise NotAvailable(f"{self.puzzle.name} has no parity to round to; use integer")
 
@@ -103,13 +97,26 @@ class CalibratedHeuristic:
         keys = self.calibration.exceptions
         return build_index(keys, self.calibration.exception_costs, slots_for(len(keys)))
 
+    @cached_property
+    def _margins(self) -> Margins:
+        """[1], or [K] with one for each level; with groups, a row for each."""
+        family, eta = self.network.family, self.calibration.arithmetic_margin
+        if self.calibration.group_margins:
+            return np.stack([family.margins(t + eta) for t in self.calibration.group_margins])
+        t = np.array(self.calibration.level_margins or [self.calibration.margin]) + eta
+        return family.margins(t)
+
     def __call__(self, states: States) -> F32:
         """float32[B]."""
         return self.from_raw(self.network.raw(states), states)
 
     def from_raw(self, raw: F32, states: States) -> F32:
         """float32[B], where the network's answers are known already."""
-        values = np.maximum(base(self.puzzle)(states), lowered(raw, self.calibration.margins(raw)))
+        family, margins = self.network.family, self._margins
+        if self.calibration.group_margins:
+            margins = margins[family.groups(raw, len(margins))]
+            margins = margins if family.levels else margins[:, 0]
+        values = np.maximum(base(self.puzzle)(states), family.lowered(raw, margins))
         values = round_up(self.puzzle, self.calibration.rounding, values, states)
         if len(self.calibration.exceptions):
             _, listed = look_up(self.calibration.exceptions, self._index, pack(self.puzzle.table, states), -1)

@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from undershoot.arrays import F32, States
+from undershoot.arrays import F32, AnyArray, States
 from undershoot.errors import NotAvailable, UndershootError
 from undershoot.guarantees import Guarantee, Heuristic, Rounding
 from undershoot.puzzles.puzzle import Puzzle
@@ -83,10 +83,10 @@ class Rounded:
         return round_up(self.puzzle, self.rounding, np.maximum(self.inner(states), 0), states)
 
 
-def round_up(puzzle: Puzzle, rounding: Rounding, values: F32, states: States) -> F32:
+def round_up(puzzle: Puzzle, rounding: Rounding, values: AnyArray, states: States) -> F32:
     """float32[B]: values from 0 rounded up as the mode says. Safe where they do not overestimate, since costs are whole."""
     if rounding is Rounding.NONE:
-        return values
+        return values.astype(np.float32)
     whole = np.ceil(values)
     if rounding is Rounding.PARITY:
         whole = whole + ((whole.astype(np.int64) ^ puzzle.cost_parity(states)) & 1)

@@ -12,7 +12,7 @@ from undershoot.arrays import F32, I32, Number, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Rounding
 from undershoot.heuristics.analytic import NO_PAIRS, additive_value, check_shape
-from undershoot.heuristics.families import lowered
+from undershoot.heuristics.families import Family
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.encodings import read
@@ -20,7 +20,6 @@ from undershoot.kernels.networks import Perceptron, outputs, perceptron
 from undershoot.puzzles.encoding import Encoding
 from undershoot.puzzles.puzzle import Puzzle
 
-NO_MARGIN = np.zeros(1, dtype=np.float32)
 MIN_ROWS = 500
 """For a thread."""
 
@@ -52,6 +51,13 @@ class Network:
         return (*(w.shape[0] for w in self.weights), self.weights[-1].shape[1])
 
 
+def family_of(network: Network | WholeNetwork) -> Family:
+    """How the outputs of a network are read."""
+    outputs = network.widths[-1]
+    scales = tuple(network.scales[-1].tolist()) if isinstance(network, WholeNetwork) else ()
+    return Family(outputs if outputs > 1 else 0, scales)
+
+
 class LearnedHeuristic(Heuristic, Protocol):
     """A network as a heuristic, wherever it is evaluated."""
 
@@ -64,11 +70,11 @@ class LearnedHeuristic(Heuristic, Protocol):
         """Whether every device gives the same values."""
 
     @property
-    def has_levels(self) -> bool:
-        """Whether the network answers with levels; see `families`."""
+    def family(self) -> Family:
+        """How its outputs are read."""
 
     def raw(self, states: States) -> F32:
-        """float32[B], or float32[B, K] of levels: what the network says, without h0, also for goals."""
+        """float32[B], or float32[B, K] of levels: its outputs, also for goals; whole sums if it is one of whole numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,15 +103,15 @@ class NeuralHeuristic:
         """How the network sees a state."""
         return self.puzzle.encoding if self.own_encoding is None else self.own_encoding
 
-    @property
-    def has_levels(self) -> bool:
-        """Whether the network answers with levels; see `families`."""
-        return self.network.widths[-1] > 1
+    @cached_property
+    def family(self) -> Family:
+        """How the outputs are read."""
+        return family_of(self.network)
 
     @property
     def rounding(self) -> Rounding:
         """Levels are whole costs."""
-        return Rounding.INTEGER if self.has_levels else Rounding.NONE
+        return Rounding.INTEGER if self.family.levels else Rounding.NONE
 
     @property
     def fingerprint(self) -> str:
@@ -119,7 +125,7 @@ class NeuralHeuristic:
 
     @cached_property
     def _compiled(self) -> Perceptron:
-        scales = self.network.scales if isinstance(self.network, WholeNetwork) else ()
+        scales = self.network.scales[:-1] if isinstance(self.network, WholeNetwork) else ()
         return perceptron(self.encoding.features, self.network.weights, self.network.biases, scales)
 
     def __call__(self, states: States) -> F32:
@@ -130,19 +136,19 @@ class NeuralHeuristic:
         """float32[B], where the network's answers are known already."""
         formula, table = self.puzzle.base_heuristic, self.puzzle.table
         pairs = NO_PAIRS if formula.pair_cost is None else formula.pair_cost
-        values = lowered(raw, NO_MARGIN) if self.has_levels else raw.copy()
+        values = self.family.values(raw).copy()
         _raise_to_base(values, formula.cell_cost, pairs, formula.divisor, table.goals, states)
         return values
 
     def raw(self, states: States) -> F32:
-        """float32[B], or float32[B, K] of levels: what the network says, without h0, also for goals."""
+        """float32[B], or float32[B, K] of levels: its outputs, also for goals; whole sums if it is one of whole numbers."""
         check_shape(self.puzzle.table, states)
         try:
             result = outputs(self._compiled, read(self.encoding, states))
         except ValueError:
             self.puzzle.table.check_states(states)
             raise
-        return result if self.has_levels else result[:, 0]
+        return result if self.family.levels else result[:, 0]
 
 
 @compiled

@@ -1,6 +1,7 @@
 """A network as a heuristic on a CUDA device, with torch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
 
 import numpy as np
@@ -13,6 +14,7 @@ from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
 from undershoot.heuristics.analytic import check_shape
 from undershoot.heuristics.calibrated import FLOAT_MARGIN
+from undershoot.heuristics.families import Family
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.networks import HIGHEST_ACTIVATION
@@ -109,13 +111,27 @@ def later_layers(x: Tensor, parts: Sequence[Tensor]) -> Tensor:
 
 
 def whole_layers(x: Tensor, parts: Sequence[Tensor], scales: Sequence[Tensor]) -> Tensor:
-    """float32[B, K]: as `later_layers`, for whole numbers; scales: [out] of every layer, the first included.
+    """float32[B, K]: the sums of the last layer, for whole numbers; scales: [out] of every hidden layer.
 
-    Exact whatever the order of the sums. Even TF32 would be: factors have at most 8 bits.
+    Exact whatever the order of the sums, if products are summed in float32: see `full_precision`.
     """
-    for weight, bias, scale in zip(parts[0::2], parts[1::2], scales[:-1], strict=True):
+    for weight, bias, scale in zip(parts[0::2], parts[1::2], scales, strict=True):
         x = torch.addmm(bias, (x * scale).round().clamp(0, HIGHEST_ACTIVATION), weight)
-    return x * scales[-1]
+    return x
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """Matrix products in float32 throughout, whatever is set outside: a training may have left TF32 on.
+
+    What is recorded as a graph within stays so when it is replayed.
+    """
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def leading(levels: Tensor) -> Tensor:
@@ -126,10 +142,10 @@ def leading(levels: Tensor) -> Tensor:
 
 
 def whole_tensors(network: WholeNetwork, device: torch.device | str) -> tuple[list[Tensor], list[Tensor]]:
-    """The parts (weight, bias, and so on) and the scales, whole numbers held in float32."""
+    """The parts (weight, bias, and so on) and the scales of hidden layers, whole numbers held in float32."""
     layers = zip(network.weights, network.biases, strict=True)
     parts = [torch.tensor(array, device=device, dtype=torch.float32) for layer in layers for array in layer]
-    return parts, [torch.tensor(scale, device=device) for scale in network.scales]
+    return parts, [torch.tensor(scale, device=device) for scale in network.scales[:-1]]
 
 
 class CudaHeuristic:
@@ -149,11 +165,12 @@ class CudaHeuristic:
         scales: Sequence[Tensor] = (),
         encoding: Encoding | None = None,
         name: str = "network on cuda",
+        family: Family | None = None,
     ) -> None:
         self.puzzle, self.parts, self.scales, self.name = puzzle, [part.detach() for part in parts], scales, name
-        self.levels = self.parts[-1].shape[0]
-        self.has_levels = self.levels > 1
-        self.rounding = Rounding.INTEGER if self.has_levels else Rounding.NONE
+        self.outputs = self.parts[-1].shape[0]
+        self.family = family or Family(self.outputs if self.outputs > 1 else 0)
+        self.rounding = Rounding.INTEGER if self.family.levels else Rounding.NONE
         device = self.parts[0].device
         self.encoding = TensorEncoding(encoding or puzzle.encoding, device)
         self.base = TensorBase(puzzle.base_heuristic, device)
@@ -161,7 +178,7 @@ class CudaHeuristic:
         self.highest = (puzzle.table.modulus - 1).astype(np.uint8)
         self.lock = Lock()
         given = torch.from_numpy(np.repeat(puzzle.table.goals[:1], BLOCK, axis=0)).pin_memory()
-        answers = torch.empty(BLOCK, self.levels + 1).pin_memory()
+        answers = torch.empty(BLOCK, self.outputs + 1).pin_memory()
         self.given, self.answers, self.states = given.numpy(), answers.numpy(), given.to(device)
         self.pinned = (given, answers)
         self.graph = torch.cuda.CUDAGraph()
@@ -191,6 +208,8 @@ class CudaHeuristic:
         later = self.parts[2:]
         raw = whole_layers(first, later, self.scales) if self.scales else later_layers(first, later)
         values = leading(raw)
+        if self.family.scales and not self.family.levels:
+            values = values * self.family.scales[0]  # rounded once, to float32, as on the CPU
         values = values.clamp_min(0) if self.base.is_zero else torch.maximum(values, self.base(states))
         return torch.cat((raw, values.masked_fill(self.moves.is_goal(states), 0.0)[:, None]), dim=1)
 
@@ -199,15 +218,15 @@ class CudaHeuristic:
         return np.ascontiguousarray(self._answers(states)[:, -1])
 
     def raw(self, states: States) -> F32:
-        """float32[B], or float32[B, K] of levels: what the network says, without h0, also for goals."""
+        """float32[B], or float32[B, K] of levels: its outputs, also for goals; whole sums if it is one of whole numbers."""
         answers = self._answers(states)
-        return np.ascontiguousarray(answers[:, :-1] if self.has_levels else answers[:, 0])
+        return np.ascontiguousarray(answers[:, :-1] if self.family.levels else answers[:, 0])
 
     def _answers(self, states: States) -> F32:
         check_shape(self.puzzle.table, states)
         if (states > self.highest).any():  # the device would read past its tables
             self.puzzle.table.check_states(states)
-        result = np.empty((len(states), self.levels + 1), dtype=np.float32)
+        result = np.empty((len(states), self.outputs + 1), dtype=np.float32)
         with self.lock:
             for start in range(0, len(states), BLOCK):
                 rows = min(BLOCK, len(states) - start)
@@ -219,24 +238,21 @@ class CudaHeuristic:
 
 
 def on_cuda(heuristic: NeuralHeuristic) -> CudaHeuristic:
-    """The same network on the CUDA device of this machine.
+    """The same network on the CUDA device of this machine, in full precision.
 
     Float values may differ in the last digits. By more than a tenth of the margin that calibrations leave for that, they are
-    refused.
+    refused; but that is tried on some states only, so nothing is known about the others.
     """
     if not torch.cuda.is_available():
         raise UndershootError("the device is cuda, but torch finds none here; use cpu")
     network, puzzle = heuristic.network, heuristic.puzzle
     name = f"{heuristic.name} on cuda"
-    if isinstance(network, WholeNetwork):
-        return CudaHeuristic(puzzle, *whole_tensors(network, "cuda"), heuristic.encoding, name)
-    parts = [torch.tensor(a, device="cuda") for layer in zip(network.weights, network.biases, strict=True) for a in layer]
-    precision = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")  # a training may have left TF32 on, which has ten bits
-    try:
+    with full_precision():
+        if isinstance(network, WholeNetwork):
+            _check_exactness(network)
+            return CudaHeuristic(puzzle, *whole_tensors(network, "cuda"), heuristic.encoding, name, heuristic.family)
+        parts = [torch.tensor(a, device="cuda") for layer in zip(network.weights, network.biases, strict=True) for a in layer]
         moved = CudaHeuristic(puzzle, parts, encoding=heuristic.encoding, name=name)
-    finally:
-        torch.set_float32_matmul_precision(precision)
     states = scrambles_up_to(puzzle.table, 5_000, deepest(puzzle.table, 30), 0).states
     difference = float(np.abs(moved.raw(states) - heuristic.raw(states)).max())
     if not difference <= FLOAT_MARGIN / 10:
@@ -245,3 +261,27 @@ def on_cuda(heuristic: NeuralHeuristic) -> CudaHeuristic:
             f"{FLOAT_MARGIN / 10:g}; use cpu, or a network of whole numbers: undershoot calibrate --whole-numbers"
         )
     return moved
+
+
+def _check_exactness(network: WholeNetwork) -> None:
+    """Refuse a device that does not sum products of whole numbers exactly up to 2^24, in the shapes of this network."""
+    for weight in network.weights[1:]:
+        rows, columns = weight.shape
+        got, expected = sums_near_the_limit(rows, columns, "cuda")
+        if not torch.equal(got.double(), expected):
+            raise UndershootError(
+                f"this device does not sum {rows} products of whole numbers exactly, so other values would come out; use cpu"
+            )
+
+
+def sums_near_the_limit(rows: int, columns: int, device: str) -> tuple[Tensor, Tensor]:
+    """float32[BLOCK, columns], and float64 as they should be: sums of whole products that come near 2^24, either side of 0."""
+    random = torch.Generator().manual_seed(0)
+    reach = (2**24 - 1) // (HIGHEST_ACTIVATION * rows)  # for weights of this size, sums cannot pass the limit
+    sizes = torch.randint(max(1, min(127, reach) - 3), max(1, min(127, reach)) + 1, (rows, columns), generator=random)
+    weight = sizes * (1 - 2 * (torch.arange(columns) % 2))  # even columns go up, odd ones down
+    activations = torch.randint(HIGHEST_ACTIVATION - 5, HIGHEST_ACTIVATION + 1, (BLOCK, rows), generator=random)
+    products = activations.double() @ weight.double()
+    bias = ((2**24 - 1) - products.abs().amax(dim=0)).clamp_min(0) * weight[0].sign()
+    got = torch.addmm(bias.float().to(device), activations.float().to(device), weight.float().to(device))
+    return got.cpu(), products + bias

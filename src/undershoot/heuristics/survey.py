@@ -30,7 +30,7 @@ class Survey:
     @classmethod
     def of(cls, values: F32, distances: DistanceTable) -> "Survey":
         """values: float32[N], those of all states in the order of the table."""
-        costs = np.repeat(np.arange(len(distances.histogram), dtype=np.int32), distances.histogram)
+        costs = distances.true_costs()
         excess = values - costs
         count = np.maximum(distances.histogram, 1)
         mean = np.bincount(costs, weights=values) / count
@@ -38,7 +38,7 @@ class Survey:
         goals = int(distances.histogram[0])
         return cls(
             distances.states,
-            float(values.mean(dtype=np.float64)),
+            float(values.sum(dtype=np.float64) / len(values)),  # exact for whole values
             distances.mean,
             float(excess[goals:].max(initial=-np.inf)) if goals < distances.states else 0.0,
             int((excess > 0).sum()),

@@ -1,7 +1,8 @@
 """Networks of whole numbers, whose values are the same, bit for bit, on any device.
 
-Sums of whole numbers below 2^24 are exact in float32, in any order. What follows a sum is one multiplication and one
-rounding, which IEEE arithmetic defines to the last bit.
+Sums of whole numbers below 2^24 are exact in float32, in any order. What follows a sum of a hidden layer is one multiplication
+and one rounding, which IEEE arithmetic defines to the last bit. The sums of the last layer are the answer; a sum of 1 stands
+for its scale, and margins are whole thresholds on whole sums (see `families`).
 """
 
 from dataclasses import dataclass
@@ -30,7 +31,8 @@ class WholeNetwork:
     """A multilayer perceptron with whole weights, biases and activations, and one output or several levels.
 
     sums = inputs @ weights + biases; a hidden activation is sum * scale, rounded to the nearest whole number, halves to
-    even, and clamped to 0..255; the output is sum * scale. Inputs are 0 or 1. No sum can reach 2^24.
+    even, and clamped to 0..255; the outputs are the sums, each of 1 standing for its scale. Inputs are 0 or 1. No sum can reach
+    2^24.
     """
 
     weights: tuple[I8, ...]

@@ -29,13 +29,13 @@ class Perceptron(NamedTuple):
     sizes: I64
     """int64[L + 1], widths from the input to the output, hidden ones padded."""
     scales: F32
-    """Of every neuron of a network of whole numbers, layer after layer, padded likewise; otherwise empty."""
+    """Of every hidden neuron of a network of whole numbers, layer after layer, padded likewise; otherwise empty."""
 
 
 def perceptron(
     features: I32, weights: Sequence[F32 | I8], biases: Sequence[F32 | I32], scales: Sequence[F32] = ()
 ) -> Perceptron:
-    """weights[l]: [in, out]; biases[l], scales[l]: [out]. Without scales, of float32."""
+    """weights[l]: [in, out]; biases[l], scales[l]: [out], scales of hidden layers only. Without scales, of float32."""
     sizes = [weights[0].shape[0]] + [-(-w.shape[1] // LANES) * LANES for w in weights[:-1]] + [weights[-1].shape[1]]
     parts = []
     for weight, bias, rows, columns in zip(weights, biases, sizes[:-1], sizes[1:], strict=True):
@@ -43,15 +43,15 @@ def perceptron(
         padded[: weight.shape[0], : weight.shape[1]] = weight
         padded[rows, : len(bias)] = bias
         parts.append(padded.ravel())
-    flat_scales = np.zeros(sum(sizes[1:]) if scales else 0, dtype=np.float32)
-    for at, scale in zip(np.cumsum([0, *sizes[1:-1]]), scales, strict=False):
+    flat_scales = np.zeros(sum(sizes[1:-1]) if scales else 0, dtype=np.float32)
+    for at, scale in zip(np.cumsum([0, *sizes[1:-2]]), scales, strict=False):
         flat_scales[at : at + len(scale)] = scale
     return Perceptron(np.ascontiguousarray(features), np.concatenate(parts), np.array(sizes, dtype=np.int64), flat_scales)
 
 
 @compiled
 def outputs(network: Perceptron, tokens: States | U16) -> F32:
-    """float32[B, out]."""
+    """float32[B, out]; of a network of whole numbers, the sums."""
     flat, sizes, scales = network.flat, network.sizes, network.scales
     count, layers = tokens.shape[0], sizes.shape[0] - 1
     result = np.empty((count, sizes[layers]), dtype=np.float32)
@@ -67,7 +67,7 @@ def outputs(network: Perceptron, tokens: States | U16) -> F32:
             a, b = b, a
             at += (sizes[layer] + 1) * width
             neuron += width
-        _last(_weights(flat, at, sizes[layers - 1], sizes[layers]), scales[neuron:], a, start, rows, result)
+        _last(_weights(flat, at, sizes[layers - 1], sizes[layers]), a, start, rows, result)
     return result
 
 
@@ -119,7 +119,7 @@ def _dense(weights: F32, scales: F32, a: F32, rows: Number, out: F32) -> None:
 
 
 @compiled
-def _last(weights: F32, scales: F32, a: F32, start: Number, rows: Number, result: F32) -> None:
+def _last(weights: F32, a: F32, start: Number, rows: Number, result: F32) -> None:
     inputs, width = weights.shape[0] - 1, weights.shape[1]
     for r in range(rows):
         if width == 1:
@@ -133,9 +133,6 @@ def _last(weights: F32, scales: F32, a: F32, start: Number, rows: Number, result
             for k in range(inputs):
                 for j in range(width):
                     result[start + r, j] += a[r, k] * weights[k, j]
-        if scales.size:
-            for j in range(width):
-                result[start + r, j] *= scales[j]
 
 
 @compiled

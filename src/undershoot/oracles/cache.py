@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from undershoot import trust
 from undershoot.arrays import AnyArray
 from undershoot.files import cache_folder, written_atomically
+from undershoot.kernels.plan import packing_of
 from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.oracles.size import checked_radius
+from undershoot.oracles.verification import WrongTable, verify
 from undershoot.puzzles.puzzle import Puzzle
+from undershoot.trust import Passed
 
 FORMAT = "undershoot distance table 2"
 
@@ -31,7 +36,8 @@ def oracle(
 ) -> DistanceTable:
     """Exact costs to the goal: from the cache, or by `explore`, whose result is then cached.
 
-    cache_dir: by default a folder of the platform's cache. A damaged file is made anew, with a warning.
+    cache_dir: by default a folder of the platform's cache. Others may write there: a table that was not made or verified by
+    this installation is verified first. One that is damaged or wrong is made anew, with a warning.
     """
     radius = checked_radius(radius)
     folder = (Path(cache_dir) if cache_dir is not None else cache_folder()) / "oracles"
@@ -45,11 +51,11 @@ def oracle(
         except OSError as error:
             warnings.warn(f"the cached distances {path} cannot be read: {error.strerror}", stacklevel=2)
         except DamagedTable as damage:
-            warnings.warn(f"the cached distances {path} are damaged ({damage}); they are computed again", stacklevel=2)
+            warnings.warn(f"the cached distances {path} are wrong ({damage}); they are computed again", stacklevel=2)
     table = explore(puzzle, radius, progress=progress)
     path = _path(folder, puzzle, radius)
     try:
-        save(path, table)
+        trust.record(Passed.DISTANCES, save(path, table))
     except OSError as error:
         warnings.warn(f"the distances could not be cached as {path}: {error.strerror}", stacklevel=2)
     return table
@@ -60,8 +66,8 @@ def _path(folder: Path, puzzle: Puzzle, radius: int | None) -> Path:
     return folder / f"{puzzle.name}-{puzzle.table.fingerprint[:16]}-{part}.npz"
 
 
-def save(path: Path, table: DistanceTable) -> None:
-    """Write a table in one piece or not at all."""
+def save(path: Path, table: DistanceTable) -> str:
+    """Write a table in one piece or not at all; returns its digest."""
     about = {
         "format": FORMAT,
         "fingerprint": table.table.fingerprint,
@@ -71,13 +77,14 @@ def save(path: Path, table: DistanceTable) -> None:
     }
     keys = np.ascontiguousarray(table.keys, dtype="<u8")
     histogram = np.ascontiguousarray(table.histogram, dtype="<i8")
-    about["sha256"] = _digest(about, keys, histogram)
+    digest = _digest(about, keys, histogram)
     with written_atomically(path) as file:
-        np.savez(file, keys=keys, histogram=histogram, about=np.array(json.dumps(about)))
+        np.savez(file, keys=keys, histogram=histogram, about=np.array(json.dumps({**about, "sha256": digest})))
+    return digest
 
 
 def load(path: Path, puzzle: Puzzle, radius: int | None) -> DistanceTable:
-    """Read a table; DamagedTable if it is not the one of this puzzle and radius, byte for byte as it was written."""
+    """Read a table; DamagedTable if it is not the one of this puzzle and radius, byte for byte as it was written, or wrong."""
     with path.open("rb") as file:
         try:
             with np.load(file, allow_pickle=False) as archive:
@@ -92,9 +99,23 @@ def load(path: Path, puzzle: Puzzle, radius: int | None) -> DistanceTable:
         raise DamagedTable("it belongs to another puzzle")
     if about.get("radius") != radius:
         raise DamagedTable(f"its radius is {about.get('radius')}, not {radius}")
-    if checksum != _digest(about, keys, histogram):
+    digest = _digest(about, keys, histogram)
+    if checksum != digest:
         raise DamagedTable("its checksum is wrong")
-    return DistanceTable(puzzle.table, keys, histogram, radius, about["is_bipartite"], about["seconds"])
+    words = int(packing_of(puzzle.table).word[-1]) + 1
+    kinds = [(keys.dtype, keys.shape[1:]), (histogram.dtype, histogram.shape[1:])]
+    if kinds != [(np.dtype("<u8"), (words,)), (np.dtype("<i8"), ())] or not isinstance(about.get("seconds"), float):
+        raise DamagedTable("it does not hold keys and a histogram")
+    table = DistanceTable(puzzle.table, keys, histogram, radius, about.get("is_bipartite") is True, about["seconds"])
+    if not trust.has_passed(Passed.DISTANCES, digest):
+        try:
+            moves = verify(table, puzzle.space, threads=os.cpu_count() or 1)
+        except WrongTable as error:
+            raise DamagedTable(str(error)) from error
+        if table.is_bipartite and not moves.is_bipartite:
+            raise DamagedTable("a move breaks the parity that it claims")
+        trust.record(Passed.DISTANCES, digest)
+    return table
 
 
 def _digest(about: dict[str, Any], *arrays: AnyArray) -> str:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from undershoot.arrays import I32, I64, U16, U64, Keys, States
+from undershoot.arrays import I32, I64, U16, U64, AnyArray, Keys, States
 from undershoot.errors import UndershootError
 from undershoot.kernels.cpu import pack, unpack
 from undershoot.oracles.state_index import build_index, look_up, slots_for
@@ -50,14 +51,18 @@ class DistanceTable:
         """The mean distance of the known states."""
         return float(self.histogram @ np.arange(len(self.histogram)) / self.states)
 
+    def true_costs(self, kind: npt.DTypeLike = np.int32) -> AnyArray:
+        """[N] of this type: the costs of all states, in their order."""
+        return np.repeat(np.arange(len(self.histogram), dtype=kind), self.histogram)
+
     @cached_property
-    def _index(self) -> U64:
-        distance = np.repeat(np.arange(len(self.histogram), dtype=np.uint16), self.histogram)
-        return build_index(self.keys, distance, slots_for(self.states))
+    def index(self) -> U64:
+        """The hash index over the keys; see `state_index`."""
+        return build_index(self.keys, self.true_costs(np.uint16), slots_for(self.states))
 
     def look_up(self, states: States) -> tuple[I64, I32]:
         """int64[B] and int32[B]: each state's row in the order of `keys`, and its distance; UNKNOWN where it is absent."""
-        return look_up(self.keys, self._index, pack(self.table, states), UNKNOWN)
+        return look_up(self.keys, self.index, pack(self.table, states), UNKNOWN)
 
     def distance(self, states: States) -> I32:
         """int32[B]: the exact cost to the goal, UNKNOWN where the table does not say."""

@@ -5,7 +5,8 @@ import numpy as np
 from undershoot.arrays import I64, Bools, States
 from undershoot.puzzles.cube_geometry import FACES, CubeGeometry
 from undershoot.puzzles.moves import MoveTable
-from undershoot.puzzles.spaces import OrbitSpace, permutation_parity
+from undershoot.puzzles.parity import CostParity, of_pieces, permutation_parity
+from undershoot.puzzles.spaces import OrbitSpace
 
 
 class CubeSpace:
@@ -42,9 +43,10 @@ class CubeSpace:
         """Uniform over the group, so uniform over the pieces' permutations and twists that turns allow."""
         return self._orbit.images_of_goal(random, count)
 
-    def corner_parity(self, states: States) -> I64:
-        """int64[B]: whether the corners are an odd permutation; a quarter turn changes it."""
-        return permutation_parity(self._corners(states)[0])
+    @property
+    def corner_parity(self) -> CostParity:
+        """Whether the corners are an odd permutation; a quarter turn changes it."""
+        return of_pieces(len(self._goal), self._corners.places, self._corners.piece, self._goal[None])
 
     def defects(self, states: States) -> I64:
         """The first of `reasons` that applies, plus one."""
@@ -83,15 +85,17 @@ class _Recogniser:
     def __init__(self, places: I64, face_of: I64) -> None:
         """places: int64[P, K], the K stickers of each piece, in an order that turning a piece shifts cyclically."""
         self.places = places
+        """int64[P, K]."""
         size = places.shape[1]
-        self._piece = np.full((len(FACES),) * size, -1, dtype=np.int64)
-        self._turned = np.zeros_like(self._piece)
+        self.piece = np.full((len(FACES),) * size, -1, dtype=np.int64)
+        """int64[6, ..., 6] in K dimensions: the piece with these colours, -1 for none."""
+        self._turned = np.zeros_like(self.piece)
         for piece, stickers in enumerate(places):
             for turned in range(size):
                 colours = tuple(np.roll(face_of[stickers], turned).tolist())
-                self._piece[colours], self._turned[colours] = piece, turned
+                self.piece[colours], self._turned[colours] = piece, turned
 
     def __call__(self, states: States) -> tuple[I64, I64]:
         """int64[B, P] twice: which piece stands at each place (-1: none that exists), and by how much it is turned."""
         colours = tuple(np.moveaxis(states[:, self.places], 2, 0))
-        return self._piece[colours], self._turned[colours]
+        return self.piece[colours], self._turned[colours]

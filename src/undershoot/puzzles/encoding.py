@@ -1,6 +1,5 @@
 """How a network sees a state: which inputs are 1."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -8,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, U16, AnyArray
+from undershoot.arrays import I32, I64, U8, U16, AnyArray, digest_of
 from undershoot.puzzles.moves import MoveTable
 
 
@@ -63,11 +62,7 @@ class Encoding:
         parts: list[object] = [self.width, self.features]
         if self.reading is not None:
             parts += [getattr(self.reading, part.name) for part in fields(self.reading)]
-        total = hashlib.sha256()
-        for part in parts:
-            array = np.ascontiguousarray(part)
-            total.update(f"{array.dtype.str} {array.shape}".encode() + array.tobytes())
-        return total.hexdigest()
+        return digest_of(parts)
 
     @property
     def active(self) -> int:

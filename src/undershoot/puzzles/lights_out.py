@@ -7,6 +7,7 @@ from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.encoding import Encoding
 from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.notation import Words
+from undershoot.puzzles.parity import CostParity, of_bits
 from undershoot.puzzles.pictures import Picture, grid
 from undershoot.puzzles.puzzle import Puzzle
 
@@ -105,9 +106,10 @@ class ImageSpace:
         """Press every cell or not, each with probability one half."""
         return _mod2(random.integers(0, 2, size=(count, len(self.presses)), dtype=np.uint8), self.presses)
 
-    def press_parity(self, states: States) -> I64:
+    @property
+    def press_parity(self) -> CostParity:
         """How many presses solve the state, mod 2: w.s with A w = 1, for then w.(A x) = sum x (A is symmetric)."""
-        return _mod2(states, self._half_solution[:, None])[:, 0].astype(np.int64)
+        return of_bits(np.outer(self._half_solution, np.arange(2)).astype(np.uint8))
 
 
 def _mod2(left: AnyArray, right: AnyArray) -> U8:

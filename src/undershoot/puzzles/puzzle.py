@@ -1,6 +1,5 @@
 """Puzzle: a move table and what people and networks need to know about it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -9,12 +8,14 @@ import numpy as np
 
 from undershoot.arrays import I64, U8, Bools, States
 from undershoot.errors import MalformedState, NotAvailable, UndershootError, UnsolvableState
+from undershoot.puzzles import encoding as encodings
 from undershoot.puzzles.base_heuristics import BaseHeuristic
-from undershoot.puzzles.encoding import Encoding, of_pieces, of_sums
+from undershoot.puzzles.encoding import Encoding
 from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.notation import Notation, one_state
+from undershoot.puzzles.parity import CostParity, of_pieces, permutation_parity
 from undershoot.puzzles.pictures import Picture
-from undershoot.puzzles.spaces import Space, permutation_parity
+from undershoot.puzzles.spaces import Space
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -33,7 +34,7 @@ class Puzzle:
     encoding: Encoding
     base_heuristic: BaseHeuristic
     """h0: float32[B] for states uint8[B, n], never above the true cost."""
-    parity: Callable[[States], I64] | None = None
+    parity: CostParity | None = None
     """See `cost_parity`; where it is None, that of the permutation serves if every action agrees with it."""
     definition: str = ""
     """The text of its puzzle file; empty for puzzles of the catalogue."""
@@ -56,11 +57,11 @@ class Puzzle:
         if name == "presses":
             if self.pressed is None:
                 raise NotAvailable(f"{self.name} has no encoding `presses`; it is for Lights Out. Use cells, pieces or pairs")
-            return of_sums(self.table, self.pressed, canonical)
+            return encodings.of_sums(self.table, self.pressed, canonical)
         if name not in ("pieces", "pairs"):
             raise UndershootError(f"no encoding `{name}`; there are cells, pieces, pairs and presses")
         single = tuple((cell,) for cell in range(self.table.cells))
-        return of_pieces(self.table, self.pieces or single, name == "pairs", canonical)
+        return encodings.of_pieces(self.table, self.pieces or single, name == "pairs", canonical)
 
     def parse(self, text: str) -> States:
         """uint8[1, n], from the notation of this puzzle: a state, or a scramble played on the goal."""
@@ -110,7 +111,8 @@ class Puzzle:
         return self.space.sample(np.random.default_rng(seed), count)
 
     @cached_property
-    def _parity(self) -> Callable[[States], I64] | None:
+    def parity_rule(self) -> CostParity | None:
+        """See `cost_parity`; None where solutions of a state differ."""
         table = self.table
         if self.parity is not None or len(table.goals) > 1 or not table.has_distinct_values:
             return self.parity
@@ -118,17 +120,16 @@ class Puzzle:
         odd = permutation_parity(table.source[every[:, 0], every[:, 1]])
         if (odd != table.cost[every[:, 1]] % 2).any():
             return None
-        goal = int(permutation_parity(table.goals)[0])
-        return lambda states: permutation_parity(states) ^ goal
+        return of_pieces(table.cells, np.arange(table.cells)[:, None], np.arange(table.values), table.goals)
 
     @property
     def has_cost_parity(self) -> bool:
         """Whether all solutions of a state have costs of one parity."""
-        return self._parity is not None
+        return self.parity_rule is not None
 
     def cost_parity(self, states: States) -> I64:
         """int64[B], the cost of every solution of the state mod 2; NotAvailable where solutions differ."""
-        if self._parity is None:
+        if self.parity_rule is None:
             raise NotAvailable(f"{self.name} has states with solutions of even and of odd cost")
         self.table.check_states(states)
-        return self._parity(states)
+        return self.parity_rule(states)

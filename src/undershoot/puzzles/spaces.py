@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from undershoot.arrays import I64, AnyArray, Bools, States
+from undershoot.arrays import I64, Bools, States
 from undershoot.puzzles.groups import PermutationGroup
 from undershoot.puzzles.moves import MoveTable
 
@@ -37,14 +37,6 @@ class Space(Protocol):
     @property
     def sample(self) -> Callable[[np.random.Generator, int], States] | None:
         """uint8[count, n]: independent states, each equally likely; None if that cannot be done."""
-
-
-def permutation_parity(arrangements: AnyArray) -> I64:
-    """int64[B], 0 for even and 1 for odd: how many pairs stand in the wrong order, mod 2. Values must be distinct."""
-    odd = np.zeros(len(arrangements), dtype=np.bool_)
-    for i in range(arrangements.shape[1]):
-        odd ^= np.logical_xor.reduce(arrangements[:, i + 1 :] < arrangements[:, i : i + 1], axis=1)
-    return odd.astype(np.int64)
 
 
 def arrangements(table: MoveTable) -> int:

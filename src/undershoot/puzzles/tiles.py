@@ -9,9 +9,9 @@ from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.encoding import one_hot
 from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.notation import Words
+from undershoot.puzzles.parity import permutation_parity
 from undershoot.puzzles.pictures import Picture, grid
 from undershoot.puzzles.puzzle import Puzzle
-from undershoot.puzzles.spaces import permutation_parity
 
 MIN_SIDE, MAX_SIDE = 2, 6
 BLANK = 0

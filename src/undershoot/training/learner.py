@@ -14,8 +14,7 @@ from undershoot.arrays import F32, AnyArray, States
 from undershoot.errors import SpaceTooLarge
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.analytic import base
-from undershoot.heuristics.families import lowered
-from undershoot.heuristics.neural import NO_MARGIN, NeuralHeuristic, evaluate
+from undershoot.heuristics.neural import NeuralHeuristic, evaluate
 from undershoot.heuristics.neural_cuda import CudaHeuristic, TensorBase, TensorEncoding, later_layers, leading
 from undershoot.kernels.cpu import is_goal, successors
 from undershoot.kernels.distinct import distinct
@@ -181,7 +180,7 @@ class CpuLearner:
         network = NeuralHeuristic(self.puzzle, self.target.network(), own_encoding=self.encoding)
         raw = evaluate(network.raw, rows[heads], self.threads)
         values = np.zeros(legal.shape, dtype=np.float32)
-        values[legal] = (lowered(raw, NO_MARGIN) if network.has_levels else raw)[copies]
+        values[legal] = network.family.values(raw)[copies]
         goals = np.zeros(legal.shape, dtype=np.bool_)
         goals[legal] = is_goal(table, rows)
         plan = forward_plan(table)

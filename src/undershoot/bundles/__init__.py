@@ -1,0 +1,1 @@
+"""Learned heuristics on disk, and heuristics by name."""

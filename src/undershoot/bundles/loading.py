@@ -1,0 +1,76 @@
+"""Heuristics by name, in bundles or by formula."""
+
+import dataclasses
+from pathlib import Path
+
+from undershoot.bundles.bundle import SHIPPED, Bundle
+from undershoot.bundles.names import LEARNED
+from undershoot.bundles.reading import read_bundle
+from undershoot.errors import UndershootError
+from undershoot.guarantees import Guarantee, Heuristic, Standing
+from undershoot.heuristics.calibrated import CalibratedHeuristic
+from undershoot.heuristics.catalogue import HEURISTICS
+from undershoot.heuristics.catalogue import heuristic as named
+from undershoot.heuristics.combined import Largest
+from undershoot.heuristics.neural import LearnedHeuristic
+from undershoot.puzzles import catalogue
+from undershoot.puzzles.puzzle import Puzzle
+
+
+def load(path: str | Path, device: str = "cpu") -> LearnedHeuristic | CalibratedHeuristic:
+    """The heuristic in a bundle, in the bundle of a run folder, or in one that comes with the package, such as "cube-2x2".
+
+    device: cpu, or cuda, where the network is then evaluated.
+
+    A network of whole numbers has the same values on both, and what is known of it holds on both. What is known of a float
+    network holds for the arithmetic of the CPU only.
+    """
+    if device not in ("cpu", "cuda"):
+        raise UndershootError(f'the device is "{device}"; allowed are cpu and cuda')
+    bundle = read_bundle(path)
+    return bundle.heuristic if device == "cpu" else _on_cuda(bundle)
+
+
+def _on_cuda(bundle: Bundle) -> LearnedHeuristic | CalibratedHeuristic:
+    calibration = bundle.calibration
+    if calibration is not None and calibration.group_margins and not bundle.raw.is_exact:
+        # Across the edge of a group h may jump up, however small the step.
+        raise UndershootError(
+            f"{bundle.name} has a margin for each group, which needs exact values; use cpu, or --whole-numbers"
+        )
+    from undershoot.heuristics.neural_cuda import on_cuda
+
+    network, heuristic = on_cuda(bundle.raw), bundle.heuristic
+    if not isinstance(heuristic, CalibratedHeuristic):
+        return network
+    guarantee = heuristic.guarantee
+    if not network.is_exact and guarantee.standing is not Standing.NONE:
+        claim = f"on the CPU it {guarantee}, but sums of floats come out differently on cuda"
+        guarantee = Guarantee(Standing.NONE, claim=claim)
+    return CalibratedHeuristic(network, dataclasses.replace(heuristic.calibration, guarantee=guarantee))
+
+
+def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
+    """The heuristic of this name for a puzzle, or in the bundle at this path; joined by "+", the largest of several."""
+    parts = name.split("+")
+    if len(parts) > 1 and not Path(name).exists():
+        return Largest(tuple(heuristic(puzzle, part) for part in parts))
+    if name in LEARNED:
+        folder = SHIPPED / f"{puzzle.name}{LEARNED[name][0]}"
+        if not folder.exists() or puzzle.definition:
+            raise UndershootError(
+                f"no heuristic `{name}` for {puzzle.name} comes with the package; train one: undershoot train PUZZLE"
+            )
+        return dataclasses.replace(read_bundle(folder), name=name).heuristic
+    if name in HEURISTICS or not (Path(name).exists() or (SHIPPED / catalogue.ALIASES.get(name, name)).exists()):
+        return named(puzzle, name, tuple(LEARNED))
+    loaded = load(name)
+    if loaded.fingerprint != puzzle.table.fingerprint:
+        mine = "another puzzle of that name" if loaded.puzzle.name == puzzle.name else puzzle.name
+        raise UndershootError(f"the bundle {name} is for {loaded.puzzle.name}, not for {mine}")
+    return loaded
+
+
+def default_heuristic(puzzle: Puzzle) -> str:
+    """The name of the best that there is at once: learned, if such a bundle comes with the package."""
+    return "base" if puzzle.definition or not (SHIPPED / puzzle.name).exists() else "learned"

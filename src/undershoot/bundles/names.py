@@ -1,0 +1,35 @@
+"""Bundles and heuristics by name or path."""
+
+import difflib
+from pathlib import Path
+
+from undershoot.bundles.bundle import CONFIG, SHIPPED
+from undershoot.errors import UndershootError
+from undershoot.puzzles import catalogue
+
+LEARNED = {
+    "learned": ("", "the best that comes with the package: a network of whole numbers, certified on every state"),
+    "label-free": ("-label-free", "likewise, trained without a true cost"),
+    "small": ("-small", "likewise, of at most a quarter of the bytes of a table of all true costs"),
+    "paper": ("-paper", "likewise, by the paper's recipe, for comparison"),
+}
+
+
+def bundle_folder(path: str | Path) -> Path:
+    """The folder of a bundle; for a run folder, the bundle in it; by a name alone, one that comes with the package."""
+    folder = Path(catalogue.ALIASES.get(str(path), path))
+    if (folder / "bundle" / CONFIG).exists():
+        return folder / "bundle"
+    if not (folder / CONFIG).exists() and len(folder.parts) == 1 and (SHIPPED / folder / CONFIG).exists():
+        return SHIPPED / folder
+    if not folder.is_dir():
+        close = difflib.get_close_matches(str(path), [known.name for known in SHIPPED.iterdir()], n=1)
+        hint = f'; did you mean "{close[0]}"?' if close else f"; train one: undershoot train PUZZLE --out {folder}"
+        raise UndershootError(f"there is no bundle at {folder}{hint}")
+    if (folder / "recipe.toml").exists() and not (folder / CONFIG).exists():
+        raise UndershootError(f"the run in {folder} has not ended, so it has no bundle yet; go on with --resume")
+    if not (folder / CONFIG).exists():
+        raise UndershootError(
+            f"there is no bundle in the folder {folder.resolve()}: {CONFIG} is missing; give the folder of a bundle or of a run"
+        )
+    return folder
