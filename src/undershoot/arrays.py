@@ -1,8 +1,9 @@
-"""Names for the array types that appear in signatures, and checksums of arrays."""
+"""Names for the array types that appear in signatures; arrays that cannot be written to; checksums of arrays."""
 
+import dataclasses
 import hashlib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ I64 = npt.NDArray[np.int64]
 F32 = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
+Array = TypeVar("Array", bound=AnyArray)
 Number = Any
 """A whole number inside compiled code, where numba knows its type."""
 
@@ -35,3 +37,28 @@ def digest_of(parts: Iterable[object]) -> str:
         array = np.ascontiguousarray(part)
         total.update(f"{array.dtype.str} {array.shape}".encode() + array.tobytes())
     return total.hexdigest()
+
+
+def read_only(array: Array) -> Array:
+    """The same memory, which cannot be written to through what is returned."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def frozen(array: Array) -> Array:
+    """A copy that nobody can write to."""
+    return read_only(array.copy())
+
+
+def freeze_arrays(holder: Any) -> None:
+    """For the end of `__post_init__` of a frozen dataclass: all its arrays, also those in tuples, become frozen copies.
+
+    What many share must not change under anybody's hands: `puzzle.table.goals[:1][:] = ...` would move the goal for all.
+    """
+    for part in dataclasses.fields(holder):
+        value = getattr(holder, part.name)
+        if isinstance(value, np.ndarray):
+            object.__setattr__(holder, part.name, frozen(value))
+        elif type(value) is tuple and value and isinstance(value[0], np.ndarray):
+            object.__setattr__(holder, part.name, tuple(map(frozen, value)))

@@ -36,5 +36,9 @@ class NotAvailable(UndershootError):
     """This puzzle cannot answer this question."""
 
 
+class Contradiction(UndershootError):
+    """Something that claims to be proven is not: a search found a cheaper way than it allows."""
+
+
 class SpaceTooLarge(UndershootError):
     """Enumerating these states would need more memory than there is."""

@@ -101,7 +101,8 @@ class Guarantee:
 
     @property
     def solution_probability(self) -> float | None:
-        """Of A* finding an optimum, over labels and instances drawn alike; None if nothing is known."""
+        """1 minus the share of instances that end with a cost above the optimum, over labels and all instances drawn alike,
+        at least; None if nothing is known. A search that a limit stops does not end with a cost."""
         if self.standing is not Standing.SAMPLED or self.subject is not Subject.SOLUTIONS:
             return None
         return max(0.0, 1 - self._average_rate)
@@ -174,13 +175,16 @@ class Optimality:
     factor: float | None = None
     """BOUNDED: the cost is at most this times the optimum."""
     probability: float | None = None
-    """CALIBRATED: of being optimal, over instances drawn alike."""
+    """CALIBRATED: at most 1 minus this of the instances of the population end with a cost above the optimum."""
+    population: str = ""
+    """CALIBRATED: what instances must be drawn from, all of them, also those whose search is stopped by a limit."""
 
     def __str__(self) -> str:
         if self.kind is OptimalityKind.PROVEN:
             return "optimal, proven"
         if self.kind is OptimalityKind.CALIBRATED:
-            return f"optimal with probability at least {at_least(self.probability or 0)} over instances drawn alike"
+            rate = at_most(1 - (self.probability or 0))
+            return f"of all {self.population}, stopped searches included, at most {rate} end with a cost above the optimum"
         if self.kind is OptimalityKind.BOUNDED:
             return f"at most {at_most(self.factor or 1)} times the optimal cost, proven"
         return "nothing is proven about its distance from the optimum"

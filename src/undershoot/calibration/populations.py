@@ -10,7 +10,8 @@ from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
 from undershoot.guarantees import Heuristic, LabelKind, Labels
 from undershoot.heuristics.analytic import base
 from undershoot.kernels.cpu import is_goal, unpack
-from undershoot.kernels.scrambles import derived_seed, scramble
+from undershoot.kernels.scrambles import scramble
+from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
 from undershoot.puzzles.puzzle import Puzzle
@@ -18,8 +19,6 @@ from undershoot.search.astar import solve_batch
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import labels as labels_of_searches
 
-OWN = 0x63616C6962
-"""Sets all draws here apart from those of training with the same seed."""
 MOST_LABELS = 100_000_000
 SEARCH_BUDGET = 2_000
 """Expansions of the searches that give lower bounds, and of those whose states are drawn."""
@@ -56,11 +55,6 @@ class Sample:
     labels: Labels
 
 
-def own_seed(seed: int, number: int) -> int:
-    """A seed of its own for each number, other than all of training."""
-    return derived_seed(seed, OWN, number)
-
-
 def draw(
     puzzle: Puzzle,
     population: Population,
@@ -77,13 +71,13 @@ def draw(
         raise UndershootError(f"scrambles of depth {min(depths, default=0)} are goals, which have no labels; begin with 1")
     walked = None
     if population is Population.SCRAMBLES:
-        drawn = np.random.default_rng(own_seed(seed, 3)).choice(np.array(depths), size=count)
-        walked = scramble(puzzle.table, drawn, own_seed(seed, 1))
+        drawn = np.random.default_rng(stream(seed, Purpose.FIT_DEPTHS)).choice(np.array(depths), size=count)
+        walked = scramble(puzzle.table, drawn, stream(seed, Purpose.FIT_WALKS))
         states, name = walked.states, f"scrambles {_depths(depths)}, no undo"
     elif population is Population.EXPANDED:
         states, name = _expanded(puzzle, guide or base(puzzle), count, seed)
     else:
-        states, name = uniform(puzzle, count, seed), "uniform states"
+        states, name = uniform(puzzle, count, stream(seed, Purpose.FIT_UNIFORM)), "uniform states"
     if source is LabelSource.SCRAMBLE:
         if walked is None:
             raise UndershootError(f"scramble labels come with scrambles, not with {name}; use --population scrambles")
@@ -150,8 +144,8 @@ def _distances_for(puzzle: Puzzle, states: States, population: Population, depth
 
 
 def _expanded(puzzle: Puzzle, guide: Heuristic, count: int, seed: int) -> tuple[States, str]:
-    starts = uniform(puzzle, count, seed)
+    starts = uniform(puzzle, count, stream(seed, Purpose.FIT_STARTS))
     options = SearchOptions(max_expanded=SEARCH_BUDGET)
-    batch = solve_batch(puzzle, starts, guide, options, draw_expanded=own_seed(seed, 2))
+    batch = solve_batch(puzzle, starts, guide, options, draw_expanded=stream(seed, Purpose.FIT_EXPANDED))
     name = f"states expanded by A* with {guide.name} from uniform states, within {SEARCH_BUDGET:,} expansions, one a search"
     return batch.expanded_states, name

@@ -8,7 +8,7 @@ from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, LabelKind, Standing, Subject
 from undershoot.kernels.cpu import successors
 from undershoot.kernels.plan import forward_plan
-from undershoot.oracles.distance_table import DistanceTable
+from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
 
 CHUNK = 1 << 15
 
@@ -50,7 +50,8 @@ def path_scores(distances: DistanceTable, scores: AnyArray) -> AnyArray:
             children, legal = successors(table, states)
             least = np.full(legal.shape, np.inf)
             rows, reached = distances.look_up(children[legal])
-            is_optimal = reached + plan.cost[table.contexts_of(states)][legal] == cost
+            # From a dead end, which the table does not hold, no path leads on.
+            is_optimal = (rows != UNKNOWN) & (reached + plan.cost[table.contexts_of(states)][legal] == cost)
             least[legal] = np.where(is_optimal, best[rows], np.inf)
             best[start:stop] = np.maximum(scores[start:stop], least.min(axis=1))
     return best

@@ -222,16 +222,16 @@ def _in_whole_numbers(bundle: "Bundle", seed: int) -> "Bundle":
     """With the network converted; states of both kinds set the range of its activations."""
     import numpy as np
 
-    from undershoot.calibration.populations import own_seed
     from undershoot.errors import NotAvailable
     from undershoot.heuristics.neural import Network
     from undershoot.heuristics.whole_numbers import to_whole_numbers
     from undershoot.kernels.scrambles import deepest, scrambles_up_to
+    from undershoot.kernels.streams import Purpose, stream
 
     if not isinstance(bundle.network, Network):
         raise UndershootError(f"the network in {bundle.name} is one of whole numbers already; leave --whole-numbers out")
     table = bundle.puzzle.table
-    seed = own_seed(seed, 4)  # none of the states that a margin is fitted to
+    seed = stream(seed, Purpose.CONVERSION)  # none of the states that a margin is fitted to
     states = scrambles_up_to(table, 10_000, deepest(table, 30), seed).states
     with contextlib.suppress(NotAvailable):  # then scrambles alone
         states = np.concatenate([states, bundle.puzzle.sample(10_000, seed)])
@@ -265,14 +265,15 @@ def _figures(bundle: "Bundle", calibrated: "CalibratedHeuristic", wanted: "Wante
 
 def _fresh(bundle: "Bundle", population: "Population", wanted: "Wanted") -> "tuple[Sample, str]":
     """States and what their labels are called: true costs of the population if they can be had, scrambles if it cannot."""
-    from undershoot.calibration.populations import LabelSource, Population, draw, own_seed
+    from undershoot.calibration.populations import LabelSource, Population, draw
     from undershoot.errors import NotAvailable, SpaceTooLarge
+    from undershoot.kernels.streams import Purpose, stream
 
     kinds = ((LabelSource.EXACT, 10_000, "true cost"), (LabelSource.LOWER, 1_000, "lower bound of the cost"))
     reason: UndershootError | None = None
     for drawn_from, (source, count, label) in product((population, Population.SCRAMBLES), kinds):
         try:
-            return draw(bundle.puzzle, drawn_from, source, count, own_seed(wanted.seed, 7), wanted.depths), label
+            return draw(bundle.puzzle, drawn_from, source, count, stream(wanted.seed, Purpose.TEST), wanted.depths), label
         except (NotAvailable, SpaceTooLarge) as error:
             reason = error
     raise UndershootError(f"there are no fresh states to test on: {reason}")
@@ -317,14 +318,15 @@ def _compare(bundle: "Bundle", wanted: "Wanted", as_json: bool) -> None:
     """All methods on one network, each with its true violation rate and the work of A*."""
     from undershoot.calibration.catalogue import METHODS, READS
     from undershoot.calibration.catalogue import calibrate as fit
-    from undershoot.calibration.populations import own_seed, uniform, whole_space
+    from undershoot.calibration.populations import uniform, whole_space
     from undershoot.heuristics.calibrated import CalibratedHeuristic
     from undershoot.heuristics.survey import survey
+    from undershoot.kernels.streams import Purpose, stream
     from undershoot.search.astar import solve_batch
     from undershoot.search.options import SearchOptions
 
     distances = whole_space(bundle.puzzle, "--compare")
-    starts = uniform(bundle.puzzle, INSTANCES, own_seed(wanted.seed, 8))
+    starts = uniform(bundle.puzzle, INSTANCES, stream(wanted.seed, Purpose.COMPARISON))
     true_cost = distances.distance(starts)
     rows: list[dict[str, Any]] = []
     options = SearchOptions(max_expanded=MOST_EXPANDED)

@@ -100,13 +100,14 @@ def _exclusive(ball: int | None, sample: int | None) -> None:
 def _findings(bundle: "Bundle", ball: int | None, sample: int | None, seed: int) -> "Findings":
     import numpy as np
 
-    from undershoot.calibration.populations import exact, own_seed, uniform, whole_space
+    from undershoot.calibration.populations import exact, uniform, whole_space
     from undershoot.certification import check_every_state, check_sample
+    from undershoot.kernels.streams import Purpose, stream
     from undershoot.oracles.cache import oracle
 
     distances = whole_space(bundle.puzzle, "A certificate") if ball is None else oracle(bundle.puzzle, radius=ball)
     if sample is not None:
-        states = uniform(bundle.puzzle, sample, own_seed(seed, 9))  # not those of a calibration with this seed
+        states = uniform(bundle.puzzle, sample, stream(seed, Purpose.CHECK))
         true_cost = exact(distances, states).costs.astype(np.int64)
         return check_sample(bundle.heuristic, states, true_cost, distances.states)
     with progress(f"checking {bundle.puzzle.name}", 2 * distances.states) as report:

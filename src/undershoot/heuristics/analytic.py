@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, U8, U64, Number, States
+from undershoot.arrays import F32, I32, U8, U64, Number, States, freeze_arrays, read_only
 from undershoot.errors import NotAvailable
 from undershoot.guarantees import PROVEN, Guarantee, Rounding
 from undershoot.kernels.compiler import compiled
@@ -14,7 +14,7 @@ from undershoot.puzzles.lights_out import eliminate
 from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.puzzle import Puzzle
 
-NO_PAIRS = np.zeros((0, 0), dtype=np.int32)
+NO_PAIRS = read_only(np.zeros((0, 0), dtype=np.int32))
 
 
 def check_shape(table: MoveTable, states: States) -> None:
@@ -97,6 +97,9 @@ class FewestPresses:
     guarantee: Guarantee = PROVEN
     rounding: Rounding = Rounding.INTEGER
 
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
     @property
     def fingerprint(self) -> str:
         """Of the move table."""
@@ -174,6 +177,9 @@ class LinearConflict:
     columns: int
     guarantee: Guarantee = PROVEN
     rounding: Rounding = Rounding.INTEGER
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     @property
     def fingerprint(self) -> str:

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from undershoot.arrays import F32, U16, U64, Keys, States
+from undershoot.arrays import F32, U16, U64, Keys, States, freeze_arrays
 from undershoot.errors import NotAvailable, UndershootError
 from undershoot.guarantees import Guarantee, Rounding
 from undershoot.heuristics.analytic import base
@@ -44,6 +44,9 @@ class Calibration:
     """How many the margin was fitted to."""
     population: str = ""
     """Where they come from."""
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     @property
     def has_several_margins(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, Number, States
+from undershoot.arrays import F32, I32, Number, States, freeze_arrays
 from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Rounding
 from undershoot.heuristics.analytic import NO_PAIRS, additive_value, check_shape
@@ -44,6 +44,7 @@ class Network:
             raise UndershootError(f"these layers do not follow one another: {shapes}")
         if not all(np.isfinite(array).all() for array in (*self.weights, *self.biases)):
             raise UndershootError("the network has weights that are not finite numbers; its training went astray")
+        freeze_arrays(self)
 
     @property
     def widths(self) -> tuple[int, ...]:

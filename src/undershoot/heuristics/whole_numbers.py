@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from undershoot.arrays import F32, I8, I32, I64, States
+from undershoot.arrays import F32, I8, I32, I64, States, freeze_arrays
 from undershoot.errors import UndershootError
 from undershoot.kernels.encodings import dense
 from undershoot.kernels.networks import HIGHEST_ACTIVATION
@@ -52,6 +52,7 @@ class WholeNetwork:
         layers = zip(self.weights, self.biases, self.scales, strict=True)
         for number, (weight, bias, scale) in enumerate(layers):
             _check_layer(number, weight, bias, scale)
+        freeze_arrays(self)
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, AnyArray, Bools, Keys, Number, States
+from undershoot.arrays import I32, I64, U8, AnyArray, Bools, Keys, Number, States, read_only
 from undershoot.errors import IllegalMove
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.plan import Packing, Plan, forward_plan, packing_of
@@ -15,7 +15,7 @@ def successors(table: MoveTable, states: States) -> tuple[States, Bools]:
     Of several actions with one effect only the cheapest counts as legal; rows of others hold the parent.
     """
     table.check_states(states)
-    return _successors(forward_plan(table), states)
+    return _successors(forward_plan(table), read_only(states))
 
 
 def apply(table: MoveTable, states: States, actions: I32 | I64) -> States:
@@ -27,7 +27,7 @@ def apply(table: MoveTable, states: States, actions: I32 | I64) -> States:
         raise IllegalMove(f"one action from 0 to {table.actions - 1} is needed for each of the {len(states)} states")
     # An action that another one replaces in searches may still be played.
     moves = table.alike.astype(np.int64)[moves]
-    moved, wrong = _apply(forward_plan(table), states, moves)
+    moved, wrong = _apply(forward_plan(table), read_only(states), moves)
     if wrong >= 0:
         name = table.action_names[moves[wrong]]
         raise IllegalMove(f"action {name} is not legal in state {wrong}: {states[wrong].tolist()}")
@@ -37,18 +37,18 @@ def apply(table: MoveTable, states: States, actions: I32 | I64) -> States:
 def is_goal(table: MoveTable, states: States) -> Bools:
     """bool[B]."""
     table.check_states(states)
-    return _is_goal(table.goals, states)
+    return _is_goal(table.goals, read_only(states))
 
 
 def pack(table: MoveTable, states: States) -> Keys:
     """uint64[B, W]: keys that are equal exactly for equal states."""
     table.check_states(states)
-    return pack_rows(packing_of(table), states)
+    return pack_rows(packing_of(table), read_only(states))
 
 
 def unpack(table: MoveTable, keys: Keys) -> States:
     """uint8[B, n]: the states of these keys."""
-    return unpack_rows(packing_of(table), np.ascontiguousarray(keys))
+    return unpack_rows(packing_of(table), read_only(np.ascontiguousarray(keys)))
 
 
 @compiled

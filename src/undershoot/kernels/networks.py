@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import F32, I8, I32, I64, U16, Number, States
+from undershoot.arrays import F32, I8, I32, I64, U16, Number, States, read_only
 from undershoot.kernels.compiler import compiled
 
 LANES = 16
@@ -46,7 +46,8 @@ def perceptron(
     flat_scales = np.zeros(sum(sizes[1:-1]) if scales else 0, dtype=np.float32)
     for at, scale in zip(np.cumsum([0, *sizes[1:-2]]), scales, strict=False):
         flat_scales[at : at + len(scale)] = scale
-    return Perceptron(np.ascontiguousarray(features), np.concatenate(parts), np.array(sizes, dtype=np.int64), flat_scales)
+    flat, widths = np.concatenate(parts), np.array(sizes, dtype=np.int64)
+    return Perceptron(read_only(np.ascontiguousarray(features)), read_only(flat), read_only(widths), read_only(flat_scales))
 
 
 @compiled

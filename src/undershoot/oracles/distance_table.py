@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from undershoot.arrays import I32, I64, U16, U64, AnyArray, Keys, States
+from undershoot.arrays import I32, I64, U16, U64, AnyArray, Keys, States, frozen, read_only
 from undershoot.errors import UndershootError
 from undershoot.kernels.cpu import pack, unpack
 from undershoot.oracles.state_index import build_index, look_up, slots_for
@@ -31,6 +31,10 @@ class DistanceTable:
     """Whether no move joins two states at distances that its cost, mod 2, forbids."""
     seconds: float
     """What the search took."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keys", read_only(self.keys))  # large, so not copied
+        object.__setattr__(self, "histogram", frozen(self.histogram))
 
     @classmethod
     def from_search(
@@ -58,7 +62,7 @@ class DistanceTable:
     @cached_property
     def index(self) -> U64:
         """The hash index over the keys; see `state_index`."""
-        return build_index(self.keys, self.true_costs(np.uint16), slots_for(self.states))
+        return read_only(build_index(self.keys, self.true_costs(np.uint16), slots_for(self.states)))
 
     def look_up(self, states: States) -> tuple[I64, I32]:
         """int64[B] and int32[B]: each state's row in the order of `keys`, and its distance; UNKNOWN where it is absent."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, U64, Number
+from undershoot.arrays import I32, U64, Number, read_only
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.plan import Packing
 from undershoot.puzzles.moves import MoveTable, Steps
@@ -66,9 +66,9 @@ def neighbour_keys(table: MoveTable, steps: Steps, packing: Packing) -> Neighbou
                 t = target[c, s, i]
                 moved = ((value + steps.shift[c, s, t]) % modulus[t]).astype(np.uint64)
                 parts[c, g, : len(value), s, packing.word[t]] += moved * packing.weight[t]
-    return NeighbourKeys(
-        packing.word[[group[0] for group in groups]], radix, cursor_cell, parts.reshape(*parts.shape[:3], width * words)
-    )
+    first = packing.word[[group[0] for group in groups]]
+    flat = parts.reshape(*parts.shape[:3], width * words)
+    return NeighbourKeys(read_only(first), read_only(radix), read_only(cursor_cell), read_only(flat))
 
 
 @compiled

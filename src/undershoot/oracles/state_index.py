@@ -6,7 +6,7 @@ most looks at the wrong keys, and 16 bits for its distance, which spare a look e
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U16, U64, Keys, Number
+from undershoot.arrays import I32, I64, U16, U64, Keys, Number, read_only
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.hashing import finished, mixed
 from undershoot.kernels.prefetch import prefetch
@@ -36,14 +36,14 @@ def word_numbers(keys: Keys) -> Words:
 def build_index(keys: Keys, distance: U16, slots: int) -> U64:
     """uint64[slots] for distinct keys, uint64[N, W], and their distances, uint16[N]."""
     index = np.zeros(slots, dtype=np.uint64)
-    _fill(keys, distance, index, word_numbers(keys))
+    _fill(read_only(keys), read_only(distance), index, word_numbers(keys))
     return index
 
 
 def look_up(keys: Keys, index: U64, wanted: Keys, absent: int) -> tuple[I64, I32]:
     """int64[B] and int32[B]: the row and the distance of each wanted key, `absent` for those that are not there."""
     found = np.empty(len(wanted), dtype=np.uint64)
-    _look_up(keys, index, wanted, word_numbers(keys), found)
+    _look_up(read_only(keys), read_only(index), read_only(wanted), word_numbers(keys), found)
     there = found != 0
     rows = np.where(there, (found & ROW).astype(np.int64) - 1, absent)
     return rows, np.where(there, (found >> DISTANCE_BITS).astype(np.int32), np.int32(absent))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, States
+from undershoot.arrays import F32, I32, States, freeze_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +20,9 @@ class BaseHeuristic:
     pair_cost: I32 | None = None
     """int32[m, m]."""
     divisor: int = 1
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     def __call__(self, states: States) -> F32:
         """float32[B], whole numbers."""

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, U16, AnyArray, digest_of
+from undershoot.arrays import I32, I64, U8, U16, AnyArray, digest_of, freeze_arrays
 from undershoot.puzzles.moves import MoveTable
 
 
@@ -36,6 +36,9 @@ class Reading:
     """M, how many values a piece has."""
     pairs: bool
 
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
     @property
     def tokens(self) -> int:
         """How many a state has."""
@@ -55,6 +58,9 @@ class Encoding:
     features: I32
     """int32[T, M, K], numbers below `width`."""
     reading: Reading | None = None
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     @cached_property
     def digest(self) -> str:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, U16, AnyArray, Bools, States
+from undershoot.arrays import I32, I64, U8, U16, AnyArray, Bools, States, freeze_arrays, frozen, read_only
 from undershoot.errors import MalformedState, MoveTableError
 
 MAX_CELLS = 255
@@ -83,6 +83,7 @@ class MoveTable:
         _check_shapes(self)
         _check_moves(self)
         _check_goals(self)
+        freeze_arrays(self)
 
     def with_symmetries(self, mappings: Iterable[tuple[AnyArray, AnyArray]]) -> "MoveTable":
         """The same table with these symmetries, each given by cells and values as in `Symmetry`; each is verified."""
@@ -165,7 +166,7 @@ class MoveTable:
         cheapest: dict[bytes, int] = {}
         for a in sorted(range(self.actions), key=lambda a: (int(self.cost[a]), a)):
             cheapest.setdefault(self._effect(a), a)
-        return np.array([cheapest[self._effect(a)] for a in range(self.actions)], dtype=np.int32)
+        return read_only(np.array([cheapest[self._effect(a)] for a in range(self.actions)], dtype=np.int32))
 
     def _effect(self, a: int) -> bytes:
         return _effect_bytes(self.legal[:, a], self.source[:, a], self.shift[:, a])
@@ -177,7 +178,7 @@ class MoveTable:
         if self.cursor is not None:
             for c, a in np.argwhere(self.legal):
                 result[c, a] = int(np.flatnonzero(self.source[c, a] == c)[0])
-        return result
+        return read_only(result)
 
     @cached_property
     def forward(self) -> Steps:
@@ -187,9 +188,9 @@ class MoveTable:
         return Steps(
             self.source,
             self.shift,
-            self.legal & chosen,
-            np.ascontiguousarray(every(self.cost, self.legal.shape)),
-            np.ascontiguousarray(every(np.arange(self.actions, dtype=np.int32), self.legal.shape)),
+            read_only(self.legal & chosen),
+            frozen(every(self.cost, self.legal.shape)),
+            frozen(every(np.arange(self.actions, dtype=np.int32), self.legal.shape)),
             self.landing,
         )
 
@@ -217,6 +218,8 @@ class MoveTable:
                 steps.cost[here, k] = self.cost[a]
                 steps.action[here, k] = a
                 steps.landing[here, k] = c
+        for array in steps:
+            array.flags.writeable = False
         return steps
 
     @cached_property
@@ -228,7 +231,7 @@ class MoveTable:
             source = np.argsort(self.source[c, a]).astype(np.uint8)
             shift = ((self.modulus - self.shift[c, a][source]) % self.modulus).astype(np.uint8)
             result[c, a] = actions.get((int(self.landing[c, a]), source.tobytes() + shift.tobytes()), -1)
-        return result
+        return read_only(result)
 
     def _step_bytes(self, c: int, a: int) -> bytes:
         return bytes(self.source[c, a].tobytes() + self.shift[c, a].tobytes())
@@ -322,7 +325,7 @@ def _symmetry(table: MoveTable, cells: AnyArray, values: AnyArray) -> Symmetry:
         if partner is None or not shifts_agree.all():
             raise MoveTableError(f"this is no symmetry: action {table.action_names[a]} has no image under it")
         actions[a] = partner
-    found = Symmetry(p, r, actions)
+    found = Symmetry(frozen(p), frozen(r), frozen(actions))
     if {g.tobytes() for g in found.image(table.goals)} != {g.tobytes() for g in table.goals}:
         raise MoveTableError("this is no symmetry: it does not map goals to goals")
     return found

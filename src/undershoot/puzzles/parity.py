@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, AnyArray, States
+from undershoot.arrays import I32, I64, U8, AnyArray, States, freeze_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +23,9 @@ class CostParity:
     numbers: I32
     """int32[codes], different for different pieces."""
     constant: int = 0
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     def __call__(self, states: States) -> I64:
         """int64[B], 0 or 1."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from undershoot.arrays import I64, U8, Bools, States
+from undershoot.arrays import I64, U8, Bools, States, freeze_arrays
 from undershoot.errors import MalformedState, NotAvailable, UndershootError, UnsolvableState
 from undershoot.puzzles import encoding as encodings
 from undershoot.puzzles.base_heuristics import BaseHeuristic
@@ -42,6 +42,9 @@ class Puzzle:
     """The cells of each piece, where several move together (the stickers of a corner); empty if every cell is a piece."""
     pressed: U8 | None = None
     """uint8[n, n], where presses commute: its product with a state, mod 2, is a set of presses that solves it."""
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     def encoded(self, name: str = "cells", canonical: bool = False) -> Encoding:
         """An encoding by its name: `cells` (the puzzle's own), `pieces`, `pairs` (of pieces), or `presses`.

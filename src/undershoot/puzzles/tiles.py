@@ -4,7 +4,7 @@ from math import factorial
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, States
+from undershoot.arrays import I32, I64, States, read_only
 from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.encoding import one_hot
 from undershoot.puzzles.moves import MoveTable
@@ -95,7 +95,7 @@ class ParitySpace:
     def __init__(self, goal: States, columns: int) -> None:
         n = goal.shape[1]
         self.size = factorial(n) // 2
-        self._colour = np.arange(n) // columns + np.arange(n) % columns & 1
+        self._colour = read_only(np.arange(n) // columns + np.arange(n) % columns & 1)
         self._goal = self._invariant(goal)
 
     def _invariant(self, states: States) -> I64:

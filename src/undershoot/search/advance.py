@@ -141,6 +141,9 @@ def advance(
         last = expanded + left
         while True:
             # Room for what is pending and for one more round, before anything is taken from the open list.
+            if count + room > rules.most_nodes or max(serial, used) + 2 * room > rules.most_entries:
+                status = OUT_OF_MEMORY
+                break
             if (count + room) * record > slots[i, NODES_SIZE]:
                 at, size = enlarge(nodes, ws.pools, NODES, nodes_at, slots[i, NODES_SIZE], (count + room) * record)
                 if at < 0:

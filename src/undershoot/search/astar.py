@@ -11,9 +11,10 @@ from threading import Lock
 import numpy as np
 
 from undershoot.arrays import F32, I64, U64, AnyArray, States
-from undershoot.errors import UndershootError
+from undershoot.errors import Contradiction, UndershootError
 from undershoot.guarantees import Guarantee, Heuristic, Optimality, OptimalityKind, Rounding, Standing
 from undershoot.heuristics.analytic import NO_PAIRS, Additive
+from undershoot.kernels.cpu import is_goal
 from undershoot.kernels.plan import forward_plan
 from undershoot.oracles.size import available_memory
 from undershoot.puzzles.base_heuristics import BaseHeuristic
@@ -283,6 +284,9 @@ class _Searches:
             claim = "whole values" if values[row] >= 0 else claim
             reason = "" if not math.isfinite(values[row]) else f", though it claims {claim}"
             raise UndershootError(f"the heuristic {self.heuristic.name} gives {values[row]}{reason}, for {state}")
+        if guarantee.standing is Standing.PROVEN:
+            reached = is_goal(self.puzzle.table, states)
+            self._check_claim(states[reached], values[reached], np.zeros(int(reached.sum()), dtype=np.int64))
         return values
 
     def _stop_late_ones(self, seconds: float) -> None:
@@ -328,7 +332,7 @@ class _Searches:
         guarantee = self.heuristic.guarantee
         numbers, bounds, actions, states = self._numbers(slots)
         ends = np.cumsum(numbers[:, 0])
-        above = self._overestimates(states, actions, ends, numbers)
+        above = self._overestimates(states, self._costs_to_go(states, actions, ends, numbers), ends, numbers)
         starts = self.starts[self.number[slots]]
         least = self.puzzle.base_heuristic(starts)
         if guarantee.is_proven:
@@ -350,7 +354,7 @@ class _Searches:
             if parity is not None:
                 lower += (lower ^ int(parity[k])) & 1
             if found and lower > cost:
-                raise UndershootError(
+                raise Contradiction(
                     f"a solution of cost {cost} was found where {self.heuristic.name}, which claims that it {guarantee}, "
                     f"implies at least {lower}: {self.puzzle.format(starts[k : k + 1])}"
                 )
@@ -384,16 +388,37 @@ class _Searches:
         lifecycle.write_paths(self.workspace, slots, self.words, ends, actions, states)
         return numbers, bounds, actions, states
 
-    def _overestimates(self, states: States, actions: AnyArray, ends: I64, numbers: I64) -> I64:
+    def _costs_to_go(self, states: States, actions: AnyArray, ends: I64, numbers: I64) -> I64:
+        """int64: what the paths, end to end, still cost from each of their states."""
+        costs = self.plan.cost[self.puzzle.table.contexts_of(states), actions]
+        walked = np.concatenate([[0], np.cumsum(costs)])
+        return np.asarray(np.repeat(walked[ends], numbers[:, 0]) - walked[:-1], dtype=np.int64)
+
+    def _overestimates(self, states: States, to_go: I64, ends: I64, numbers: I64) -> I64:
         """int64[K]: how many states of each path have h above what the path still costs."""
         if not len(states):
             return np.zeros(len(ends), dtype=np.int64)
-        costs = self.plan.cost[self.puzzle.table.contexts_of(states), actions]
-        walked = np.concatenate([[0], np.cumsum(costs)])
-        to_go = np.repeat(walked[ends], numbers[:, 0]) - walked[:-1]
-        over = np.concatenate([[0], np.cumsum(self.heuristic(states) > to_go + 1e-4)])
+        values = self.heuristic(states)
+        self._check_claim(states, values, to_go)
+        over = np.concatenate([[0], np.cumsum(values > to_go)])
         result: I64 = over[ends] - over[ends - numbers[:, 0]]
         return result
+
+    def _check_claim(self, states: States, values: F32, cost: I64) -> None:
+        """A value above what a state was found to cost, at most, refutes the claim that h never overestimates.
+
+        cost: int64[B]. Of a claim within R, only where that is at most R.
+        """
+        guarantee = self.heuristic.guarantee
+        if guarantee.standing is not Standing.PROVEN:
+            return
+        above = (values > cost) & (cost <= (MAX_COST if guarantee.within is None else guarantee.within))
+        if above.any():
+            row = int(np.argmax(above))
+            raise Contradiction(
+                f"{self.heuristic.name} claims that it {guarantee}, but says {values[row]:g} of a state from which a solution "
+                f"costs {cost[row]}: {self.puzzle.format(states[row : row + 1])}. Nothing follows from its claim"
+            )
 
 
 def _optimality(status: Status, cost: int | None, lower_bound: int, guarantee: Guarantee, weight: float) -> Optimality:
@@ -403,7 +428,7 @@ def _optimality(status: Status, cost: int | None, lower_bound: int, guarantee: G
         return Optimality(OptimalityKind.PROVEN)
     probability = guarantee.solution_probability
     if probability is not None and status is Status.SOLVED and weight == 1:
-        return Optimality(OptimalityKind.CALIBRATED, probability=probability)
+        return Optimality(OptimalityKind.CALIBRATED, probability=probability, population=guarantee.population)
     # The weight bounds the cost only of a search that ran to its end.
     factors = [weight] if guarantee.is_proven and status is Status.SOLVED else []
     factors += [cost / lower_bound] if lower_bound > 0 else []

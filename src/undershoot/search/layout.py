@@ -41,6 +41,8 @@ MOST_SPAN_OF_BUCKETS = 1024
 MOST_SPAN = 1 << 16
 MAX_COST = 1 << 24  # up to here float32 holds every whole number
 MOST_KEPT_SLOTS = 1 << 14
+MOST_NODES, MOST_ENTRIES = 2**31 - 1, 2**32 - 1
+"""Numbers of nodes have 31 bits, those of entries of an open list, and the serial numbers of a heap, 32."""
 AHEAD = 8
 MAX_LOAD = 0.7
 LOW = np.uint64(0xFFFFFFFF)
@@ -67,6 +69,8 @@ class Rules(NamedTuple):
     per_step: Number
     most_expanded: Number
     cells: Number
+    most_nodes: Number = MOST_NODES
+    most_entries: Number = MOST_ENTRIES
 
 
 @compiled

@@ -26,7 +26,7 @@ class Status(StrEnum):
             Status.UNSOLVABLE: "no sequence of moves reaches the goal: every reachable state was expanded",
             Status.BUDGET: "stopped at the limit of expansions; raise --max-expanded",
             Status.TIME: "stopped at the limit of time; raise --max-seconds",
-            Status.MEMORY: "stopped at the limit of memory; raise --max-memory",
+            Status.MEMORY: "stopped at the limit of memory, or of 2 billion nodes; raise --max-memory",
         }[self]
 
 
