@@ -20,7 +20,10 @@ def cache_folder() -> Path:
     try:
         home = Path.home()
     except RuntimeError:  # a user without one, as in some containers
-        return Path(tempfile.gettempdir()) / "undershoot-cache"
+        try:
+            return Path(tempfile.gettempdir()) / "undershoot-cache"
+        except FileNotFoundError:  # nor can they write anywhere; whoever tries says so
+            return Path(os.sep) / "undershoot-cache"
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "undershoot" / "cache"
     if sys.platform == "darwin":

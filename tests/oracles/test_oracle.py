@@ -231,8 +231,26 @@ def test_a_table_of_another_radius_under_this_name_is_refused(tmp_path: Path) ->
         assert us.oracle(puzzle, cache_dir=str(tmp_path)).states == 12
 
 
-def test_a_cache_that_cannot_be_written_is_only_a_warning(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("not a folder")
-    with pytest.warns(UserWarning, match="could not be cached"):
-        assert us.oracle(us.puzzle("tiles-2x3"), cache_dir=blocked).states == 360
+@pytest.mark.parametrize("radius", [None, 3])
+@pytest.mark.parametrize("place", ["file", "file/folder", "long" * 100, "taken"])
+def test_a_cache_that_cannot_be_written_is_only_one_warning(tmp_path: Path, place: str, radius: int | None) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    puzzle = us.puzzle("tiles-2x3")
+    us.oracle(puzzle, radius, tmp_path / "taken")
+    (path,) = (tmp_path / "taken").rglob("*.npz")
+    path.unlink()
+    path.mkdir()  # can neither be read nor replaced
+    with pytest.warns(UserWarning, match="could not be cached") as caught:
+        assert us.oracle(puzzle, radius, tmp_path / place).states == (360 if radius is None else 11)
+    (warning,) = caught
+    assert f"{tmp_path / place}" in str(warning.message)
+
+
+def test_a_cache_without_room_is_only_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(file: int) -> None:
+        raise OSError("512 requested and 0 written")  # in words, without a number, as numpy does
+
+    monkeypatch.setattr("os.fsync", fsync)
+    with pytest.warns(UserWarning, match=r"could not be cached as .*: 512 requested and 0 written"):
+        us.oracle(us.puzzle("tiles-2x2"), cache_dir=tmp_path)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -46,10 +46,8 @@ def oracle(
         try:
             table = load(path, puzzle, known)
             return table if known == radius or radius is None else table.within(radius)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            warnings.warn(f"the cached distances {path} cannot be read: {error.strerror}", stacklevel=2)
+        except OSError:
+            continue  # usually it is missing; saving it shows what else may be wrong
         except DamagedTable as damage:
             warnings.warn(f"the cached distances {path} are wrong ({damage}); they are computed again", stacklevel=2)
     table = explore(puzzle, radius, progress=progress)
@@ -57,7 +55,7 @@ def oracle(
     try:
         trust.record(Passed.DISTANCES, save(path, table))
     except OSError as error:
-        warnings.warn(f"the distances could not be cached as {path}: {error.strerror}", stacklevel=2)
+        warnings.warn(f"the distances could not be cached as {path}: {error.strerror or error}", stacklevel=2)
     return table
 
 
