@@ -46,7 +46,8 @@ def test_margins_of_levels_are_the_least_that_prove(name: str, encoding: str, sh
     network, distances = with_levels(name, encoding)
     margins, rows = level_margins(network, distances, share, 1)
     cost = np.repeat(np.arange(len(distances.histogram)), distances.histogram)
-    raw = network.raw(distances.states_of_rows(0, distances.states))
+    # In units of cost, which is exact in float64.
+    raw = network.raw(distances.states_of_rows(0, distances.states)) * np.array(network.family.scales)
 
     def value(margins: tuple[float, ...]) -> np.ndarray:
         """By the definition, a state at a time."""
@@ -67,7 +68,7 @@ def test_margins_of_levels_are_the_least_that_prove(name: str, encoding: str, sh
         if np.isfinite(margins[level]):
             lower = (
                 *margins[:level],
-                float(np.nextafter(np.float32(margins[level]), np.float32(-np.inf))),
+                margins[level] - network.family.scales[level],
                 *margins[level + 1 :],
             )
             here = cost == level

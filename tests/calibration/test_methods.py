@@ -137,7 +137,7 @@ def test_groups_have_their_own_margins_and_unseen_groups_answer_h0() -> None:
     draw_ = np.random.default_rng(0)
     raw = draw_.choice([0.5, 1.5, 3.5], size=3000, p=[0.5, 0.499, 0.001])
     scores = raw + draw_.normal(size=3000)
-    margins, guarantee = grouped(Evidence("x", scores, LabelKind.EXACT, raw.astype(np.float32)), 0.1, 0.9)
+    margins, guarantee = grouped(Evidence("x", scores, LabelKind.EXACT, raw.astype(np.int64)), 0.1, 0.9)
     assert [math.isfinite(margin) for margin in margins] == [True, True, False, False, False]
     assert margins[1] - margins[0] == pytest.approx(1, abs=0.2)
     assert guarantee.groups == 2

@@ -11,7 +11,16 @@ import torch
 import undershoot as us
 from undershoot.arrays import F32, States
 from undershoot.heuristics.neural import Network, NeuralHeuristic, evaluate
-from undershoot.heuristics.neural_cuda import CudaHeuristic, TensorEncoding, whole_layers, whole_tensors
+from undershoot.heuristics.neural_cuda import (
+    CudaHeuristic,
+    TensorEncoding,
+    check_exactness,
+    full_precision,
+    on_cuda,
+    sums_near_the_limit,
+    whole_layers,
+    whole_tensors,
+)
 from undershoot.heuristics.whole_numbers import WholeNetwork, largest_sums, to_whole_numbers
 from undershoot.kernels.encodings import dense as encoded
 from undershoot.puzzles.puzzle import Puzzle
@@ -19,6 +28,7 @@ from undershoot.puzzles.puzzle import Puzzle
 PUZZLES = ("tiles-3x3", "cube-2x2", "lights-out-5x5")
 Make = Callable[[Puzzle, tuple[int, ...]], WholeNetwork]
 HIDDEN = ((256, 256, 128), (5,), (17, 33, 1, 9))
+NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
 
 
 def fitted_network(puzzle: Puzzle, hidden: tuple[int, ...], seed: int = 0) -> Network:
@@ -53,14 +63,13 @@ def extreme_network(puzzle: Puzzle, hidden: tuple[int, ...]) -> WholeNetwork:
 
 
 def by_definition(puzzle: Puzzle, network: WholeNetwork, states: States) -> F32:
-    """In int64 throughout, but for the multiplication by the scale."""
+    """The sums of the last layer: in int64 throughout, but for the multiplication by the scale of hidden layers."""
     x = encoded(puzzle.encoding, states).astype(np.int64)
     for weight, bias, scale in zip(network.weights, network.biases, network.scales, strict=True):
         sums = x @ weight.astype(np.int64) + bias
         assert (np.abs(sums) < 2**24).all()
-        scaled = sums.astype(np.float32) * scale
-        x = np.clip(np.rint(scaled), 0, 255).astype(np.int64)
-    return np.asarray(scaled[:, 0], dtype=np.float32)
+        x = np.clip(np.rint(sums.astype(np.float32) * scale), 0, 255).astype(np.int64)
+    return np.asarray(sums[:, 0], dtype=np.float32)
 
 
 def on_torch(puzzle: Puzzle, network: WholeNetwork, states: States, device: str) -> F32:
@@ -79,7 +88,7 @@ def test_every_evaluation_gives_the_bits_of_the_definition(name: str, hidden: tu
     heuristic = NeuralHeuristic(puzzle, network)
     assert heuristic.raw(states).tobytes() == expected.tobytes()
     assert len(np.unique(expected)) > 20 or min(hidden) == 1
-    at_least_h0 = np.maximum(expected, puzzle.base_heuristic(states)).astype(np.float32)
+    at_least_h0 = np.maximum(expected * network.scales[-1][0], puzzle.base_heuristic(states)).astype(np.float32)
     at_least_h0[(states == puzzle.table.goals[0]).all(axis=1)] = 0
     assert heuristic(states).tobytes() == at_least_h0.tobytes()
     assert heuristic(puzzle.table.goals[:1]).tolist() == [0]
@@ -98,7 +107,7 @@ def test_batches_and_threads_do_not_matter() -> None:
         assert evaluate(heuristic, states, threads).tobytes() == values.tobytes()
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
+@NEEDS_CUDA
 @pytest.mark.parametrize("hidden", HIDDEN)
 @pytest.mark.parametrize("name", PUZZLES)
 @pytest.mark.parametrize("make", [made_whole, extreme_network])
@@ -108,7 +117,49 @@ def test_cuda_gives_the_bits_of_the_cpu(name: str, hidden: tuple[int, ...], make
     heuristic = NeuralHeuristic(puzzle, network)
     for rows in (1, 37, 5000):
         assert on_torch(puzzle, network, states[:rows], "cuda").tobytes() == heuristic.raw(states[:rows]).tobytes()
-    assert CudaHeuristic(puzzle, *whole_tensors(network, "cuda"))(states).tobytes() == heuristic(states).tobytes()
+    moved = CudaHeuristic(puzzle, *whole_tensors(network, "cuda"), family=heuristic.family)
+    assert moved(states).tobytes() == heuristic(states).tobytes()
+
+
+@NEEDS_CUDA
+@pytest.mark.parametrize("name", PUZZLES)
+def test_what_is_set_outside_does_not_matter_on_cuda(name: str) -> None:
+    puzzle = us.puzzle(name)
+    states = puzzle.sample(5000, 2)
+    torch.set_float32_matmul_precision("medium")
+    try:
+        for hidden in HIDDEN:
+            heuristic = NeuralHeuristic(puzzle, extreme_network(puzzle, hidden))
+            assert on_cuda(heuristic).raw(states).tobytes() == heuristic.raw(states).tobytes()
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (17, 33), (256, 128), (1024, 64)])
+def test_sums_near_the_limit_are_exact(rows: int, columns: int, device: str) -> None:
+    torch.set_float32_matmul_precision("high")
+    try:
+        with full_precision():
+            got, expected = sums_near_the_limit(rows, columns, device)
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert torch.equal(got.double(), expected)
+    assert expected.abs().max() == 2**24 - 1
+    assert (expected < 0).any() == (columns > 1)
+
+
+def test_a_device_that_does_not_sum_exactly_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = made_whole(us.puzzle("tiles-3x3"), (64, 32))
+
+    def rounded(rows: int, columns: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+        got, expected = sums_near_the_limit(rows, columns, "cpu")
+        return got.to(torch.bfloat16).float(), expected
+
+    monkeypatch.setattr("undershoot.heuristics.neural_cuda.sums_near_the_limit", rounded)
+    with pytest.raises(us.UndershootError, match="this device does not sum 64 products of whole numbers exactly"):
+        check_exactness(network)
 
 
 @pytest.mark.parametrize("name", PUZZLES)
@@ -117,7 +168,8 @@ def test_conversion_changes_little(name: str) -> None:
     network = fitted_network(puzzle, (256, 256, 128))
     states = puzzle.sample(5000, 5)
     exact = NeuralHeuristic(puzzle, network).raw(states)
-    whole = NeuralHeuristic(puzzle, to_whole_numbers(network, puzzle.encoding, puzzle.sample(3000, 1))).raw(states)
+    converted = NeuralHeuristic(puzzle, to_whole_numbers(network, puzzle.encoding, puzzle.sample(3000, 1)))
+    whole = converted.family.values(converted.raw(states))
     error = np.abs(whole - exact)
     assert exact.std() > 0.3
     assert error.mean() < 0.03 * exact.std()
@@ -138,7 +190,8 @@ def test_networks_with_extreme_weights_are_converted() -> None:
     network = Network(tuple(weights), tuple(biases))
     states = puzzle.sample(3000, 6)
     exact = NeuralHeuristic(puzzle, network).raw(states)
-    whole = NeuralHeuristic(puzzle, to_whole_numbers(network, puzzle.encoding, states)).raw(states)
+    converted = NeuralHeuristic(puzzle, to_whole_numbers(network, puzzle.encoding, states))
+    whole = converted.family.values(converted.raw(states))
     assert np.abs(whole - exact).mean() < 0.2 * exact.std()
     silent = replace(network, weights=tuple(w * 0 for w in weights), biases=tuple(b * 0 for b in biases))
     assert not NeuralHeuristic(puzzle, to_whole_numbers(silent, puzzle.encoding, states)).raw(states).any()

@@ -172,7 +172,7 @@ def test_a_puzzle_with_more_states_than_it_says_is_caught() -> None:
 
 def test_a_puzzle_with_a_false_parity_is_caught() -> None:
     puzzle = us.puzzle("pancake-8")
-    lying = replace(puzzle, parity=us.puzzle("topspin-8-3").cost_parity)
+    lying = replace(puzzle, parity=us.puzzle("topspin-8-3").parity_rule)
     with pytest.raises(us.UndershootError, match="a move breaks it"):
         explore(lying)
 

@@ -11,14 +11,13 @@ import undershoot as us
 from undershoot.arrays import AnyArray
 from undershoot.calibration.catalogue import scores_of_space
 from undershoot.calibration.conformal import conformal
-from undershoot.calibration.evidence import Evidence
+from undershoot.calibration.evidence import MOST_GROUPS, Evidence
 from undershoot.calibration.grouped import grouped
 from undershoot.calibration.maximum import maximum
 from undershoot.calibration.scramble import scramble
 from undershoot.calibration.trajectory import path_scores, trajectory
 from undershoot.guarantees import LabelKind, Rounding, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
-from undershoot.heuristics.families import groups_of
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.kernels.scrambles import ScrambleRule
 from undershoot.oracles.breadth_first import explore
@@ -32,14 +31,15 @@ RESAMPLES = 500
 
 @cache
 def middling() -> tuple[NeuralHeuristic, DistanceTable, AnyArray, AnyArray]:
-    """A network of middling quality on the 8-puzzle: scores and what it says, for every state but the goal."""
+    """A network of middling quality on the 8-puzzle: scores and groups, for every state but the goal."""
     puzzle = us.puzzle("tiles-3x3")
     plan = recipe(puzzle, "mse")
     curriculum = replace(plan.curriculum, first_depth=25, max_depth=25, interval=10**6)
     network = NeuralHeuristic(puzzle, train(puzzle, replace(plan, steps=1500, curriculum=curriculum)).network)
     distances = explore(puzzle)
     scores = scores_of_space(network, distances, 2)
-    return network, distances, scores[1:], network.raw(distances.states_of_rows(1, distances.states))
+    raw = network.raw(distances.states_of_rows(1, distances.states))
+    return network, distances, scores[1:], network.family.groups(raw, MOST_GROUPS + 1)
 
 
 def true_rate(scores: AnyArray) -> Callable[[float], float]:
@@ -48,34 +48,34 @@ def true_rate(scores: AnyArray) -> Callable[[float], float]:
     return lambda t: float(1 - np.searchsorted(ordered, t, side="right") / len(ordered))
 
 
-def resampled(scores: AnyArray, raw: AnyArray, n: int, seed: int) -> list[Evidence]:
+def resampled(scores: AnyArray, groups: AnyArray, n: int, seed: int) -> list[Evidence]:
     draws = np.random.default_rng(seed).integers(len(scores), size=(RESAMPLES, n))
-    return [Evidence("uniform states", scores[rows], LabelKind.EXACT, raw[rows]) for rows in draws]
+    return [Evidence("uniform states", scores[rows], LabelKind.EXACT, groups[rows]) for rows in draws]
 
 
 @pytest.mark.parametrize(("alpha", "n"), [(0.1, 99), (0.05, 200), (0.02, 1000)])
 def test_conformal_misses_as_often_as_it_says_on_average(alpha: float, n: int) -> None:
-    _, _, scores, raw = middling()
+    _, _, scores, groups = middling()
     rate = true_rate(scores)
-    rates = np.array([rate(conformal(evidence, alpha, None)[0]) for evidence in resampled(scores, raw, n, 1)])
+    rates = np.array([rate(conformal(evidence, alpha, None)[0]) for evidence in resampled(scores, groups, n, 1)])
     error = 4 * rates.std() / RESAMPLES**0.5
     assert alpha - 1 / (n + 1) - error <= rates.mean() <= alpha + error
 
 
 @pytest.mark.parametrize(("alpha", "confidence", "n"), [(0.1, 0.9, 200), (0.05, 0.95, 500)])
 def test_conformal_with_confidence_fails_no_more_often_than_it_says(alpha: float, confidence: float, n: int) -> None:
-    _, _, scores, raw = middling()
+    _, _, scores, groups = middling()
     rate = true_rate(scores)
-    failed = np.mean([rate(conformal(e, alpha, confidence)[0]) > alpha for e in resampled(scores, raw, n, 2)])
+    failed = np.mean([rate(conformal(e, alpha, confidence)[0]) > alpha for e in resampled(scores, groups, n, 2)])
     assert failed <= 1 - confidence + 4 * ((1 - confidence) * confidence / RESAMPLES) ** 0.5
 
 
 @pytest.mark.parametrize(("confidence", "n"), [(0.9, 100), (0.95, 1000)])
 def test_max_fails_as_often_as_it_says(confidence: float, n: int) -> None:
-    _, _, scores, raw = middling()
+    _, _, scores, groups = middling()
     rate = true_rate(scores)
     failed = []
-    for evidence in resampled(scores, raw, n, 3):
+    for evidence in resampled(scores, groups, n, 3):
         t, guarantee = maximum(evidence, confidence)
         failed.append(rate(t) > guarantee.violation_rate)
     beta = 1 - confidence
@@ -83,12 +83,11 @@ def test_max_fails_as_often_as_it_says(confidence: float, n: int) -> None:
 
 
 def test_grouped_fails_in_no_group_more_often_than_it_says() -> None:
-    _, _, scores, raw = middling()
+    _, _, scores, groups = middling()
     alpha, confidence, n = 0.1, 0.9, 3000
-    count = 1 + int(groups_of(raw, 256).max())
-    rates = {g: true_rate(scores[groups_of(raw, count) == g]) for g in np.unique(groups_of(raw, count)).tolist()}
+    rates = {g: true_rate(scores[groups == g]) for g in np.unique(groups).tolist()}
     failures, any_failure, fitted = dict.fromkeys(rates, 0), 0, 0
-    for evidence in resampled(scores, raw, n, 4):
+    for evidence in resampled(scores, groups, n, 4):
         margins, _ = grouped(evidence, alpha, confidence)
         # What is above all that was seen answers h0, like every group that is left out.
         bad = [g for g, rate in rates.items() if g < len(margins) - 1 and np.isfinite(margins[g]) and rate(margins[g]) > alpha]
@@ -106,15 +105,15 @@ def test_grouped_fails_in_no_group_more_often_than_it_says() -> None:
 def test_trajectory_misses_no_more_paths_than_it_says_and_fewer_solutions(
     record_property: Callable[[str, object], None],
 ) -> None:
-    network, distances, scores, raw = middling()
+    network, distances, scores, groups = middling()
     best = path_scores(distances, np.concatenate([[0.0], scores]))[1:]
     rate = true_rate(best)
     alpha, n = 0.1, 200
-    margins = [trajectory(evidence, alpha, None)[0] for evidence in resampled(best, raw, n, 5)]
+    margins = [trajectory(evidence, alpha, None)[0] for evidence in resampled(best, groups, n, 5)]
     rates = np.array([rate(t) for t in margins])
     assert rates.mean() <= alpha + 4 * rates.std() / RESAMPLES**0.5
     middle = float(np.median(margins))
-    guarantee = trajectory(resampled(best, raw, n, 5)[0], alpha, None)[1]
+    guarantee = trajectory(resampled(best, groups, n, 5)[0], alpha, None)[1]
     calibrated = CalibratedHeuristic(network, Calibration("trajectory", guarantee, middle, rounding=Rounding.INTEGER))
     starts = us.puzzle("tiles-3x3").sample(400, 6)
     results = us.solve_many(us.puzzle("tiles-3x3"), starts, calibrated)
@@ -145,8 +144,9 @@ def test_the_papers_offset_does_not_do_what_the_paper_says_of_it() -> None:
     true_cost = us.oracle(puzzle).distance(walks.states)
     kept = true_cost > 0
     raw = network.raw(walks.states)[kept]
-    offset, guarantee = scramble(Evidence("walks", raw - walks.cost_walked[kept], LabelKind.UPPER, raw))
-    needed, _ = maximum(Evidence("walks", (raw - true_cost[kept]).astype(np.float64), LabelKind.EXACT, raw), 0.95)
+    groups = np.zeros(len(raw), dtype=np.int64)
+    offset, guarantee = scramble(Evidence("walks", raw - walks.cost_walked[kept], LabelKind.UPPER, groups))
+    needed, _ = maximum(Evidence("walks", (raw - true_cost[kept]).astype(np.float64), LabelKind.EXACT, groups), 0.95)
     assert guarantee.standing is Standing.NONE
     assert (raw - offset <= walks.cost_walked[kept] + 1e-4).all()  # what the paper looks at
     assert offset < needed

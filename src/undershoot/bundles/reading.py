@@ -36,7 +36,7 @@ from undershoot.heuristics.calibrated import Calibration
 from undershoot.heuristics.neural import Network
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.plan import packing_of
-from undershoot.puzzles import catalogue, puzzle_file
+from undershoot.puzzles import catalogue
 
 WRONG = (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError, RecursionError)
 """What wrong contents end in where no sentence of ours comes first."""
@@ -76,7 +76,7 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
     network = config["networks"][0]
     expect(network, path, encoding=str, canonical=bool, inputs=str, arithmetic=str, widths=list)
     contents = _contents(folder, config["sha256"])
-    puzzle = puzzle_file.load(folder / DEFINITION) if DEFINITION in contents else catalogue.puzzle(config["puzzle"])
+    puzzle = catalogue.from_file(folder / DEFINITION) if DEFINITION in contents else catalogue.puzzle(config["puzzle"])
     if puzzle.table.fingerprint != config["fingerprint"] or puzzle.name != config["puzzle"]:
         raise UndershootError(f"{folder} was made for another {config['puzzle']} than this version of undershoot has")
     bundle = Bundle(

@@ -19,12 +19,12 @@ def puzzles(
     as_json: AsJson = False,
 ) -> None:
     """List the puzzles, show one, or check a puzzle file."""
-    from undershoot.puzzles import catalogue, puzzle_file
+    from undershoot.puzzles import catalogue
 
     if check is not None and name is not None:
         raise UndershootError(f"both a name ({name}) and --check {check} are given; choose one")
     if check is not None or name is not None:
-        puzzle = puzzle_file.load(check) if check is not None else catalogue.puzzle(name or "")
+        puzzle = catalogue.from_file(check) if check is not None else catalogue.puzzle(name or "")
         if as_json:
             print_json(_describe(puzzle))
         else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 """Grows when the same work would give other records."""
 
 
@@ -39,3 +39,5 @@ class Item:
 
 Files = dict[str, bytes]
 """What an item makes: names, which may hold "/", and contents."""
+VOUCHED = "vouched for"
+"""No file, but a name that stands among those of an item if this installation made it: then what its bundles claim is known."""

@@ -17,7 +17,6 @@ from undershoot.experiments.store import Store
 from undershoot.experiments.tables import NAMES, Columns, Table
 from undershoot.experiments.verdicts import PAPERS_STEPS, Verdict, verdicts
 from undershoot.files import written_atomically
-from undershoot.guarantees import Standing
 
 KINDS = {"train": "trainings", "space": "spaces", "search": "searches", "path": "path", "timing": "timings"}
 """Of items, and what their records are called."""
@@ -168,23 +167,16 @@ def _draw_guarantees(folder: Path, searches: Columns, spaces: Columns) -> list[F
         points = []
         uniform = searches.where(puzzle=puzzle, population="uniform", seed=seed, weight=1.0)
         for part in spaces.where(puzzle=puzzle, heuristic="paper", seed=seed).split("variant"):
-            name, known = part.text("variant")[0], part.text("guarantee")[0]
+            name, standing = part.text("variant")[0], part.text("standing")[0]
             found = uniform.where(heuristic=name)
             if len(found):
-                points.append((name, _standing(known), tables.expanded(found), tables.share(tables.solved(found), 0)))
+                points.append((name, standing, tables.expanded(found), tables.share(tables.solved(found), 0)))
         if points:
             path = folder / f"guarantees-{puzzle}.png"
             title, budget = f"{puzzle}: what is known, and what it costs", int(uniform.of("budget")[0])
             figures.against_guarantee(title, points, budget, path)
             drawn.append(Figure(path, f"{puzzle}: every calibrator on one network, by what it says about overestimates."))
     return drawn
-
-
-def _standing(sentence: str) -> str:
-    """From the sentence that records hold."""
-    if sentence.startswith("never"):
-        return Standing.PROVEN.value
-    return Standing.NONE.value if "nothing" in sentence else Standing.SAMPLED.value
 
 
 def _json(report: Report) -> str:

@@ -6,11 +6,13 @@ import json
 import warnings
 import zipfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from undershoot import trust
 from undershoot.errors import UndershootError
-from undershoot.experiments.items import Files, Item
+from undershoot.experiments.items import VOUCHED, Files, Item
 from undershoot.files import written_atomically
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ class Store:
     def __init__(self, folder: Path, profile: dict[str, Any]) -> None:
         self.folder, self.profile = folder, profile
         self._run: dict[str, Any] | None = None
+        self._made: set[bytes] = set()
         self.is_new = not (folder / PROFILE).exists()
         try:
             if self.is_new and folder.exists() and any(folder.iterdir()):
@@ -71,17 +74,23 @@ class Store:
             about = json.loads(files.pop("item.json"))
             if about["sha256"] != _checksums(files):
                 raise ValueError("its checksums do not match")
-            if about["spec"] != json.loads(json.dumps(item.spec)):
+            if about["key"] != item.key or about["spec"] != json.loads(json.dumps(item.spec)):
                 raise ValueError("it is of other work")
+            signature = bytes.fromhex(about.pop("signature", ""))
         except DAMAGE as error:
             self._set_aside(path, str(error))
             return None
-        return files
+        files.pop(VOUCHED, None)
+        statement = _statement(about)
+        return {**files, VOUCHED: b""} if statement in self._made or trust.is_signed(statement, signature) else files
 
     def write(self, item: Item, files: Files) -> None:
         """Completely or not at all."""
         buffer = io.BytesIO()
-        about = {"kind": item.kind, "spec": item.spec, "sha256": _checksums(files)}
+        about = {"key": item.key, "kind": item.kind, "spec": item.spec, "sha256": _checksums(files)}
+        self._made.add(_statement(about))
+        with suppress(trust.Untrusted):  # then only this process knows who made it
+            about["signature"] = trust.sign(_statement(about)).hex()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, data in {"item.json": json.dumps(about, indent=2).encode(), **files}.items():
                 # Without the time, so that the same files are the same bytes.
@@ -147,6 +156,11 @@ def table_bytes(rows: list[dict[str, Any]] | dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
     pyarrow.parquet.write_table(table, buffer, compression="zstd")
     return buffer.getvalue()
+
+
+def _statement(about: dict[str, Any]) -> bytes:
+    """That this installation made an item, to be signed."""
+    return json.dumps(["undershoot made this", about], sort_keys=True).encode()
 
 
 def _checksums(files: Files) -> dict[str, str]:

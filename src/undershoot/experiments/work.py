@@ -18,11 +18,12 @@ from undershoot.bundles.bundle import Bundle
 from undershoot.bundles.loading import heuristic as named
 from undershoot.bundles.reading import read_bundle
 from undershoot.calibration.catalogue import Wanted, calibrate
+from undershoot.certification import certificate, findings
 from undershoot.experiments.instances import Instances, scrambled_instances, uniform_instances
-from undershoot.experiments.items import Files
+from undershoot.experiments.items import VOUCHED, Files
 from undershoot.experiments.store import RECORDS, SECONDS, table_bytes
-from undershoot.guarantees import Heuristic, Rounding
-from undershoot.heuristics.calibrated import CalibratedHeuristic
+from undershoot.guarantees import Heuristic, Rounding, Standing
+from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic
 from undershoot.heuristics.combined import best_rounding
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.heuristics.survey import Survey, compare_moves, values_of_space
@@ -92,10 +93,15 @@ def do_space(spec: dict[str, Any], inputs: Inputs) -> Files:
     for method in spec["methods"]:
         fitted = calibrate(bundle.raw, method, _wanted(puzzle, spec, method), known)
         heuristic = CalibratedHeuristic(bundle.raw, fitted)
-        row = _space_row(spec, method, heuristic, _from_raw(heuristic, raw, distances), distances)
+        values = _from_raw(heuristic, raw, distances)
+        row = _space_row(spec, method, heuristic, values, distances)
         margin = None if fitted.has_several_margins else fitted.margin
         rows.append({**row, "t": margin, "listed": len(fitted.exceptions)})
-        files |= _bundle_files(replace(bundle, calibration=fitted), method)
+        made = replace(bundle, calibration=fitted, folder=None)
+        if fitted.guarantee.standing is Standing.PROVEN:
+            highest = _from_raw(heuristic, raw + np.float32(FLOAT_MARGIN / 2), distances)
+            made = replace(made, certificate=certificate(made, findings(values, highest, distances, None)))
+        files |= _bundle_files(made, method)
     return {**files, RECORDS: table_bytes(rows)}
 
 
@@ -110,6 +116,7 @@ def _space_row(
         "variant": variant,
         "seed": spec.get("seed"),
         "guarantee": str(heuristic.guarantee),
+        "standing": heuristic.guarantee.standing.value,
         "t": None,
         "listed": 0,
         "states": over.states,
@@ -259,7 +266,8 @@ def bundle_of(files: Files, part: str) -> Bundle:
         for name, data in files.items():
             if name.startswith(f"{part}/"):
                 (Path(folder) / name[len(part) + 1 :]).write_bytes(data)
-        return replace(read_bundle(folder), name="network")
+        found = replace(read_bundle(folder), name="network")
+        return replace(found, folder=None) if VOUCHED in files else found
 
 
 def _bundle_files(bundle: Bundle, part: str) -> Files:

@@ -65,7 +65,8 @@ class Additive:
         pairs = self.formula.pair_cost
         check_shape(self.table, states)
         try:
-            return _additive_values(self.formula.cell_cost, NO_PAIRS if pairs is None else pairs, self.formula.divisor, states)
+            formula, given = self.formula, read_only(states)
+            return _additive_values(formula.cell_cost, NO_PAIRS if pairs is None else pairs, formula.divisor, given)
         except ValueError:
             self.table.check_states(states)
             raise
@@ -109,7 +110,7 @@ class FewestPresses:
         """float32[B]: the fewest presses."""
         check_shape(self.table, states)
         try:
-            return _fewest(self.solution, self.silent, states)
+            return _fewest(self.solution, self.silent, read_only(states))
         except ValueError:
             self.table.check_states(states)
             raise
@@ -190,7 +191,7 @@ class LinearConflict:
         """float32[B]."""
         check_shape(self.table, states)
         try:
-            return _linear_conflict(self.cell_cost, self.home, self.columns, states)
+            return _linear_conflict(self.cell_cost, self.home, self.columns, read_only(states))
         except ValueError:
             self.table.check_states(states)
             raise

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, Number, States, freeze_arrays
+from undershoot.arrays import F32, I32, Number, States, freeze_arrays, read_only
 from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Rounding
 from undershoot.heuristics.analytic import NO_PAIRS, additive_value, check_shape
@@ -138,7 +138,7 @@ class NeuralHeuristic:
         formula, table = self.puzzle.base_heuristic, self.puzzle.table
         pairs = NO_PAIRS if formula.pair_cost is None else formula.pair_cost
         values = self.family.values(raw).copy()
-        _raise_to_base(values, formula.cell_cost, pairs, formula.divisor, table.goals, states)
+        _raise_to_base(values, formula.cell_cost, pairs, formula.divisor, table.goals, read_only(states))
         return values
 
     def raw(self, states: States) -> F32:

@@ -249,7 +249,7 @@ def on_cuda(heuristic: NeuralHeuristic) -> CudaHeuristic:
     name = f"{heuristic.name} on cuda"
     with full_precision():
         if isinstance(network, WholeNetwork):
-            _check_exactness(network)
+            check_exactness(network)
             return CudaHeuristic(puzzle, *whole_tensors(network, "cuda"), heuristic.encoding, name, heuristic.family)
         parts = [torch.tensor(a, device="cuda") for layer in zip(network.weights, network.biases, strict=True) for a in layer]
         moved = CudaHeuristic(puzzle, parts, encoding=heuristic.encoding, name=name)
@@ -263,7 +263,7 @@ def on_cuda(heuristic: NeuralHeuristic) -> CudaHeuristic:
     return moved
 
 
-def _check_exactness(network: WholeNetwork) -> None:
+def check_exactness(network: WholeNetwork) -> None:
     """Refuse a device that does not sum products of whole numbers exactly up to 2^24, in the shapes of this network."""
     for weight in network.weights[1:]:
         rows, columns = weight.shape

@@ -2,19 +2,20 @@
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, I64, U8, U16, AnyArray, Number, States
+from undershoot.arrays import F32, I32, I64, U8, U16, AnyArray, Number, States, read_only
 from undershoot.kernels.compiler import compiled
 from undershoot.puzzles.encoding import Encoding
 
 
 def read(encoding: Encoding, states: States) -> States | U16:
     """[B, T]: the tokens of states; a ValueError if values are out of range."""
-    how = encoding.reading
+    how, states = encoding.reading, read_only(states)
     if how is None:
         return states
-    return _read(
+    tokens: U16 = _read(
         how.image_cells, how.image_values, how.keys, how.cells, how.factors, how.values, how.size, how.pairs, how.tokens, states
     )
+    return read_only(tokens)
 
 
 def dense(encoding: Encoding, states: States) -> F32:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from undershoot.errors import UnknownPuzzle
+from undershoot.errors import PuzzleFileError, UnknownPuzzle
 from undershoot.puzzles import cubes, lights_out, pancake, puzzle_file, tiles, topspin
 from undershoot.puzzles.puzzle import Puzzle
 
@@ -96,8 +96,21 @@ def puzzle(name: str | Path) -> Puzzle:
     """The puzzle of this name, or from the puzzle file at this path (anything that ends in .toml)."""
     name = str(name)
     if name.endswith(".toml"):
-        return puzzle_file.load(Path(name))
+        return from_file(Path(name))
     return _by_name(ALIASES.get(name, name))
+
+
+def from_file(path: Path) -> Puzzle:
+    """The puzzle in a file. It may not bear the name of another one of the catalogue: what is said of it would be misread."""
+    found = puzzle_file.load(path)
+    name = ALIASES.get(found.name, found.name)
+    try:
+        is_other = _by_name(name).table.fingerprint != found.table.fingerprint
+    except UnknownPuzzle:
+        return found
+    if is_other:
+        raise PuzzleFileError(f'{path}: its name is "{found.name}", which is another puzzle; choose another name')
+    return found
 
 
 @cache

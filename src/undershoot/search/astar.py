@@ -196,7 +196,8 @@ class _Searches:
     def compile(self) -> None:
         """Compile everything, or fetch it from the cache, so that no instance is charged for it."""
         nothing = np.zeros(0, dtype=np.int64)
-        lifecycle.begin(self.workspace, nothing, self.starts[:0], self.words, self.rules, self.analytic, self.plan, 0, self.out)
+        none = self.starts[nothing]
+        lifecycle.begin(self.workspace, nothing, none, self.words, self.rules, self.analytic, self.plan, 0, self.out)
         self._advance(np.zeros(0, dtype=np.float32))
         self._numbers(nothing)
         lifecycle.end(self.workspace, nothing, False)
