@@ -8,8 +8,9 @@ that order. The same is done with a table of one state of every class of states 
 what it takes to find a state's place in that one is not counted, to its advantage. Blocks are as small as the bytes of the
 bundle allow.
 
-BUNDLES are folders or names of bundles, whose files are counted all; without any, `small` and `learned` as far as they come
-with the package. All heuristics are at least h0 and rounded up, to parity where the puzzle has one.
+BUNDLES are folders or names of bundles, of which weights, margins and listed states are counted, but not what says how to look
+a state up, as little as with tables; without any, `small` and `learned` as far as they come with the package. All heuristics
+are at least h0 and rounded up, to parity where the puzzle has one.
 """
 
 import argparse
@@ -21,7 +22,6 @@ import numpy as np
 import undershoot as us
 from undershoot.arrays import AnyArray
 from undershoot.bundles.bundle import SHIPPED
-from undershoot.bundles.names import bundle_folder
 from undershoot.bundles.reading import read_bundle
 from undershoot.heuristics.combined import best_rounding, round_up
 from undershoot.heuristics.survey import survey
@@ -76,7 +76,7 @@ def main() -> None:
     packed = {name: packed_bytes(distances, int(place.max()) + 1) for name, place in places.items()}
     rows: list[dict[str, Any]] = []
     for name in given.bundles or usual:
-        size = sum(path.stat().st_size for path in bundle_folder(name).iterdir())
+        size = read_bundle(name).learned_bytes
         found = survey(read_bundle(name).heuristic, distances, 2)
         rows.append({"bundle": name, "bytes": size, "mean_h": found.mean_h})
         for kind, place in places.items():

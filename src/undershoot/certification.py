@@ -11,13 +11,13 @@ from scipy import stats
 from undershoot import trust
 from undershoot.arrays import F32, I64, States
 from undershoot.bundles.bundle import CERTIFIED, Bundle
-from undershoot.errors import UndershootError
+from undershoot.errors import MalformedState, UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Standing
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.heuristics.survey import Survey
 from undershoot.oracles.distance_table import DistanceTable
-from undershoot.oracles.verification import Moves, in_chunks, verify
+from undershoot.oracles.verification import Moves, WrongTable, in_chunks, verify
 from undershoot.trust import Passed
 
 SHOWN = 5
@@ -73,13 +73,16 @@ def check_every_state(
 
     def evaluate(start: int, stop: int) -> None:
         states = distances.states_of_rows(start, stop)
-        if isinstance(heuristic, CalibratedHeuristic) and highest is not values:
-            raw = heuristic.network.raw(states)
-            values[start:stop] = heuristic.from_raw(raw, states)
-            highest[start:stop] = heuristic.from_raw(raw + np.float32(FLOAT_MARGIN / 2), states)
-        else:
-            values[start:stop] = heuristic(states)
-            highest[start:stop] = values[start:stop]
+        try:
+            if isinstance(heuristic, CalibratedHeuristic) and highest is not values:
+                raw = heuristic.network.raw(states)
+                values[start:stop] = heuristic.from_raw(raw, states)
+                highest[start:stop] = heuristic.from_raw(raw + np.float32(FLOAT_MARGIN / 2), states)
+            else:
+                values[start:stop] = heuristic(states)
+                highest[start:stop] = values[start:stop]
+        except MalformedState as error:
+            raise WrongTable(f"the table of distances holds what is no state: {error}") from error
 
     for done in in_chunks(distances.states, threads, evaluate):
         _report(progress, done, "every state")

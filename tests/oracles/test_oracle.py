@@ -206,7 +206,7 @@ def test_tables_are_cached_and_a_damaged_one_is_made_anew_with_a_warning(tmp_pat
     whole = path.read_bytes()
     for damage in (whole[: len(whole) // 2], b"", b"something else", whole[:5000] + b"\0\1\2\3" + whole[5004:]):
         path.write_bytes(damage)
-        with pytest.warns(UserWarning, match=r"tiles-3x3-.*\.npz are damaged"):
+        with pytest.warns(UserWarning, match=r"tiles-3x3-.*\.npz are wrong"):
             repaired = us.oracle(puzzle, cache_dir=tmp_path)
         assert (repaired.keys == first.keys).all()
     assert [file.name for file in path.parent.iterdir()] == [path.name], "no temporary file is left"

@@ -182,7 +182,12 @@ def test_train_prints_its_figures_for_programs_and_the_bundle_solves(tmp_path: P
     assert sum(count for _, count, _ in document["mean_h_by_cost"]) == 360
     assert (out / "training.png").read_bytes()[:4] == b"\x89PNG"
     assert list((out / "events").iterdir())
-    assert {path.name for path in (out / "bundle").iterdir()} == {"config.json", "model.safetensors", "README.md"}
+    assert {path.name for path in (out / "bundle").iterdir()} == {
+        "config.json",
+        "model.safetensors",
+        "puzzle.safetensors",
+        "README.md",
+    }
     for arguments in (["solve", "tiles-2x3", "--heuristic"], ["bench", "tiles-2x3", "--random=5", "--heuristics"]):
         assert json.loads(commands.undershoot(*arguments, str(out), "--json").stdout)["puzzle"] == "tiles-2x3"
     assert read_bundle(out).network.widths == (us.puzzle("tiles-2x3").encoding.width, 32, 16, 1)

@@ -16,7 +16,7 @@ from undershoot.calibration.grouped import grouped
 from undershoot.calibration.maximum import maximum
 from undershoot.calibration.scramble import scramble
 from undershoot.calibration.trajectory import path_scores, trajectory
-from undershoot.guarantees import LabelKind, Rounding, Standing
+from undershoot.guarantees import LabelKind, OptimalityKind, Rounding, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.kernels.scrambles import ScrambleRule
@@ -151,3 +151,23 @@ def test_the_papers_offset_does_not_do_what_the_paper_says_of_it() -> None:
     assert (raw - offset <= walks.cost_walked[kept] + 1e-4).all()  # what the paper looks at
     assert offset < needed
     assert (raw - offset > true_cost[kept] + 1e-4).any()
+
+
+def test_stopped_searches_count_among_all() -> None:
+    """Of all instances at most so many end with a cost above the optimum; of those that finish in time it may be more."""
+    network, distances, scores, groups = middling()
+    best = path_scores(distances, np.concatenate([[0.0], scores]))[1:]
+    evidence = Evidence("uniform states", best, LabelKind.EXACT, groups)
+    alpha = 0.3
+    margin, guarantee = trajectory(evidence, alpha, None)
+    calibrated = CalibratedHeuristic(network, Calibration("trajectory", guarantee, margin, rounding=Rounding.INTEGER))
+    puzzle = us.puzzle("tiles-3x3")
+    starts = puzzle.sample(1000, 8)
+    true_cost = distances.distance(starts)
+    for limit in (None, 200, 30):
+        results = us.solve_many(puzzle, starts, calibrated, us.SearchOptions(max_expanded=limit))
+        above = sum(r.cost is not None and r.cost > cost for r, cost in zip(results, true_cost, strict=True))
+        assert above / len(results) <= alpha + 4 * (alpha * (1 - alpha) / len(results)) ** 0.5
+        said = {str(r.optimality) for r in results if r.optimality.kind is OptimalityKind.CALIBRATED}
+        assert said == {"of all uniform states, stopped searches included, at most 0.3 end with a cost above the optimum"}
+        assert all(r.optimality.kind is OptimalityKind.UNKNOWN for r in results if r.cost is None)

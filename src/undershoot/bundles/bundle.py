@@ -140,6 +140,12 @@ class Bundle:
         return hashlib.sha256(self._model).hexdigest()
 
     @property
+    def learned_bytes(self) -> int:
+        """What the weights, the margins and the listed states take on disk; the rest is about the puzzle and for people."""
+        margins = b"" if self.calibration is None else signed(self._calibration_document)
+        return len(self._model) + len(margins) + len(self._exceptions)
+
+    @property
     def calibration_digest(self) -> str | None:
         """Of calibration.json, which covers the exceptions."""
         return None if self.calibration is None else digest(self._calibration_document)

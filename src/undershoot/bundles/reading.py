@@ -30,7 +30,7 @@ from undershoot.bundles.bundle import (
 from undershoot.bundles.contents import puzzle_arrays
 from undershoot.bundles.documents import digest, expect, read_bytes, read_signed
 from undershoot.bundles.names import bundle_folder
-from undershoot.errors import UndershootError
+from undershoot.errors import UndershootError, UnknownPuzzle
 from undershoot.guarantees import Guarantee, Rounding, Standing, Subject
 from undershoot.heuristics.calibrated import Calibration
 from undershoot.heuristics.neural import Network
@@ -76,7 +76,10 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
     network = config["networks"][0]
     expect(network, path, encoding=str, canonical=bool, inputs=str, arithmetic=str, widths=list)
     contents = _contents(folder, config["sha256"])
-    puzzle = catalogue.from_file(folder / DEFINITION) if DEFINITION in contents else catalogue.puzzle(config["puzzle"])
+    try:
+        puzzle = catalogue.from_file(folder / DEFINITION) if DEFINITION in contents else catalogue.puzzle(config["puzzle"])
+    except UnknownPuzzle as error:
+        raise UndershootError(f"{path} is for a puzzle that is not known here: {error}") from error
     if puzzle.table.fingerprint != config["fingerprint"] or puzzle.name != config["puzzle"]:
         raise UndershootError(f"{folder} was made for another {config['puzzle']} than this version of undershoot has")
     bundle = Bundle(

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from undershoot.arrays import F32, U16, U64, Keys, States, freeze_arrays
+from undershoot.arrays import F32, U16, U64, Keys, States, freeze_arrays, read_only
 from undershoot.errors import NotAvailable, UndershootError
 from undershoot.guarantees import Guarantee, Rounding
 from undershoot.heuristics.analytic import base
@@ -98,16 +98,16 @@ class CalibratedHeuristic:
     @cached_property
     def _index(self) -> U64:
         keys = self.calibration.exceptions
-        return build_index(keys, self.calibration.exception_costs, slots_for(len(keys)))
+        return read_only(build_index(keys, self.calibration.exception_costs, slots_for(len(keys))))
 
     @cached_property
     def _margins(self) -> Margins:
         """[1], or [K] with one for each level; with groups, a row for each."""
         family, eta = self.network.family, self.calibration.arithmetic_margin
         if self.calibration.group_margins:
-            return np.stack([family.margins(t + eta) for t in self.calibration.group_margins])
+            return read_only(np.stack([family.margins(t + eta) for t in self.calibration.group_margins]))
         t = np.array(self.calibration.level_margins or [self.calibration.margin]) + eta
-        return family.margins(t)
+        return read_only(family.margins(t))
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""

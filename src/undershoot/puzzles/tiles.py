@@ -96,7 +96,7 @@ class ParitySpace:
         n = goal.shape[1]
         self.size = factorial(n) // 2
         self._colour = read_only(np.arange(n) // columns + np.arange(n) % columns & 1)
-        self._goal = self._invariant(goal)
+        self._goal = read_only(self._invariant(goal))
 
     def _invariant(self, states: States) -> I64:
         colour: I64 = self._colour[np.argmax(states == BLANK, axis=1)]
