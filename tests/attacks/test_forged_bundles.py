@@ -257,7 +257,7 @@ def test_a_bundle_reads_no_file_but_its_own(make: Make) -> None:
     stated = read(folder / "config.json")
     stated["sha256"]["../../secret"] = "0" * 64
     write(folder / "config.json", stated)
-    with pytest.raises(us.UndershootError, match=r"config.json names \['../../secret'"):
+    with pytest.raises(us.UndershootError, match=r"config.json names ../../secret, "):
         us.load(folder)
 
 
