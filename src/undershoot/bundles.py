@@ -27,7 +27,7 @@ from safetensors.numpy import save as tensor_bytes
 
 from undershoot.arrays import AnyArray
 from undershoot.errors import UndershootError
-from undershoot.files import write_folder
+from undershoot.files import put_back, write_folder
 from undershoot.guarantees import Guarantee, Heuristic, Rounding, Standing, Subject
 from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
 from undershoot.heuristics.catalogue import HEURISTICS
@@ -230,6 +230,7 @@ def load(path: str | Path, device: str = "cpu") -> LearnedHeuristic | Calibrated
 
 def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
     """The heuristic of this name for a puzzle, or in the bundle at this path; joined by "+", the largest of several."""
+    put_back(Path(name))
     parts = name.split("+")
     if len(parts) > 1 and not Path(name).exists():
         return Largest(tuple(heuristic(puzzle, part) for part in parts))
@@ -257,6 +258,7 @@ def default_heuristic(puzzle: Puzzle) -> str:
 def bundle_folder(path: str | Path) -> Path:
     """The folder of a bundle; for a run folder, the bundle in it; by a name alone, one that comes with the package."""
     folder = Path(catalogue.ALIASES.get(str(path), path))
+    put_back(folder if not folder.exists() else folder / "bundle")
     if (folder / "bundle" / CONFIG).exists():
         return folder / "bundle"
     if not (folder / CONFIG).exists() and len(folder.parts) == 1 and (SHIPPED / folder / CONFIG).exists():

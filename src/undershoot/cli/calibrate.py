@@ -182,11 +182,13 @@ def _check_options(given: list[str], method: str, population: str, compare: bool
 def _place(folder: Path, out: Path | None) -> Path:
     """Where the calibrated bundle is to be written."""
     from undershoot.bundles import check_replaceable
+    from undershoot.files import check_writable
 
     if out is not None and folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise UndershootError(f"--out is {out}, in the bundle {folder} itself; choose another place, or leave --out out")
     place = out or folder
     check_replaceable(place)
+    check_writable(place, as_folder=True)
     return place.resolve() if place.name in ("", "..") else place
 
 
