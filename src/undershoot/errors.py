@@ -7,11 +7,11 @@ the machine gave out.
 import errno
 
 GIVES_OUT = {
-    errno.ENOSPC: "the disk is full; make room and try again",
-    errno.EDQUOT: "your share of the disk is used up; make room and try again",
+    errno.ENOSPC: "the disk is full; make room",
+    errno.EDQUOT: "your share of the disk is used up; make room",
     errno.EFBIG: "a file may not be that large there; choose another place",
-    errno.EIO: "the disk does not answer as it should; try another one",
-    errno.ENOMEM: "there is not enough memory; end other programs and try again",
+    errno.EIO: "the disk does not answer as it should; use another one",
+    errno.ENOMEM: "there is not enough memory; end other programs",
 }
 """What the system says when the machine gives out, rather than that it was asked for something wrong; and what to do."""
 
@@ -59,8 +59,9 @@ class SpaceTooLarge(UndershootError):
 def cannot(do: str, error: OSError, advice: str = "") -> UndershootError:
     """That the system refused to `do` something, with the reason and what to do; GaveOut where the machine gave out."""
     reason = GIVES_OUT.get(error.errno or 0)
-    kind = UndershootError if reason is None else GaveOut
-    return kind(f"cannot {do}: {reason or error.strerror or error}" + (advice and f"; {advice}"))
+    if reason is None:
+        return UndershootError(f"cannot {do}: {error.strerror or error}" + (advice and f"; {advice}"))
+    return GaveOut(f"cannot {do}: {reason}" + (f"; {advice}" if advice else " and try again"))
 
 
 def machine_gave_out(error: BaseException | None) -> bool:

@@ -52,6 +52,8 @@ def _explain(error: BaseException) -> int:
     """Say what ended the command; the exit code. What is the fault of neither user nor machine is raised again."""
     match error:
         case Interrupted() | KeyboardInterrupt():
+            # Python ends by a signal if the interruption left code made from text, as in dataclasses; running some forgets it.
+            exec("")
             return _say(str(error) or "interrupted", INTERRUPTED)
         case UndershootError():
             return _say(str(error), GAVE_OUT if machine_gave_out(error) else BAD_INPUT)

@@ -51,8 +51,8 @@ def make_report(store: Store, profile: Profile, items: list[Item]) -> Report:
     try:
         return _made_report(store, profile, items)
     except OSError as error:
-        where = error.filename or store.folder / "report"
-        raise cannot(f"write the report: {where}", error, "what was computed is kept, --only report goes on") from error
+        where = f"write the report to {store.folder}" + ("" if error.filename is None else f" ({error.filename})")
+        raise cannot(where, error, "what was computed is kept, --only report goes on") from error
 
 
 def _made_report(store: Store, profile: Profile, items: list[Item]) -> Report:

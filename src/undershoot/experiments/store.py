@@ -42,7 +42,7 @@ class Store:
         try:
             check_writable(self.folder / PROFILE)
         except OSError as error:
-            raise cannot(f"write to {self.folder}", error, "choose another folder with --out") from error
+            raise cannot(f"write to {self.folder}", error, "mend that, or choose another folder with --out") from error
         self._run = run
 
     def runs(self) -> list[dict[str, Any]]:
