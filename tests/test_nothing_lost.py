@@ -235,10 +235,16 @@ def test_folders_are_exchanged_in_one_step_on_linux(tmp_path: Path) -> None:
 def test_commands_find_a_bundle_whose_replacement_was_cut_short(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MOMENT", 0)
     for place, name in ((run / "bundle", run), (run / "bundle", run / "bundle")):
-        (run / ".bundle.abcdefgh.part").mkdir()
+        (run / ".bundle.abcdefgh.part" / "new").mkdir(parents=True)
         place.rename(run / ".bundle.abcdefgh.part" / "replaced")
         shown = commands.undershoot("solve", "tiles-2x3", "--heuristic", str(name)).stdout
         assert "optimal, proven" in shown
+
+
+def test_a_bundle_that_somebody_removed_does_not_come_back(tmp_path: Path) -> None:
+    (tmp_path / ".bundle.abcdefgh.part" / "replaced").mkdir(parents=True)  # of a process that died after the last step
+    files.put_back(tmp_path / "bundle")
+    assert not (tmp_path / "bundle").exists()
 
 
 def test_folders_of_others_are_not_swept_away(tmp_path: Path) -> None:

@@ -81,6 +81,16 @@ def test_paths_and_names_are_printed_as_they_are(odd: Path, arguments: list[str]
         assert part in (shown if "\n" in part else words(shown))
 
 
+def test_a_puzzle_file_whose_name_is_no_text_can_be_trained_for(tmp_path: Path) -> None:
+    path = tmp_path / "\udcff.toml"
+    try:
+        path.write_text(PUZZLE)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    commands.undershoot("train", str(path), *SMALL, "--steps=50", "--out", str(tmp_path / "\udcff"))
+    commands.undershoot("solve", str(path), "--heuristic", str(tmp_path / "\udcff"))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -132,7 +132,7 @@ def write_folder(folder: Path, files: dict[str, bytes]) -> None:
     try:
         fresh.mkdir()
         for name, data in files.items():
-            with naming(folder / name), (fresh / name).open("wb") as file:
+            with naming(folder / name, str(fresh / name)), (fresh / name).open("wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -153,17 +153,18 @@ def copy_folder(source: Path, target: Path) -> None:
 
 
 def put_back(folder: Path) -> None:
-    """If the folder is missing because a process died while it replaced it, put the old one back."""
+    """If the folder is missing because a process died between the two steps of `write_folder`, put the old one back."""
     place = _behind_links(folder)
     if os.path.lexists(place):
         return
     with suppress(OSError):
-        found = sorted(place.parent.glob(f".{glob.escape(place.name)}.*/{REPLACED}"), key=lambda path: path.stat().st_mtime)
-        if found:
-            time.sleep(MOMENT)  # for a process that lives, and is between its two steps
+        for scratch in place.parent.glob(f".{glob.escape(place.name)}.*{PART}"):
+            if not (scratch / FRESH).is_dir() or not (scratch / REPLACED).is_dir():
+                continue  # both steps were made, and whoever removed the folder since wanted that
+            time.sleep(MOMENT)  # for a process that lives
             if not os.path.lexists(place):
-                found[-1].rename(place)
-                shutil.rmtree(found[-1].parent, ignore_errors=True)
+                (scratch / REPLACED).rename(place)
+                shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _behind_links(path: Path) -> Path:

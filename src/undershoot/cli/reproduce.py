@@ -57,17 +57,17 @@ def reproduce(
         raise UndershootError(f"{folder} holds a reproduction already; go on with --resume, or choose another --out")
     chosen = [item for part in items(plan, parts).values() for item in part]
     began = time.perf_counter()
-    if chosen:
-        store.begin({"command": shlex.join(["undershoot", *sys.argv[1:]]), **environment()})
-        with progress(f"reproducing, {plan.name}", len(with_needs(chosen))) as show:
-            executor = (lambda: processes(count)) if scheduler is None else (lambda: cluster(scheduler))
-            try:
-                run(chosen, store, executor, lambda ended, _, name: show(ended, name))
-            except KeyboardInterrupt:
-                raise Interrupted("interrupted; what was done is kept, go on with --resume") from None
-    seconds = time.perf_counter() - began
     known = list(with_needs(item for part in items(plan).values() for item in part).values())
-    report = make_report(store, plan, known)
+    try:
+        if chosen:
+            store.begin({"command": shlex.join(["undershoot", *sys.argv[1:]]), **environment()})
+            with progress(f"reproducing, {plan.name}", len(with_needs(chosen))) as show:
+                executor = (lambda: processes(count)) if scheduler is None else (lambda: cluster(scheduler))
+                run(chosen, store, executor, lambda ended, _, name: show(ended, name))
+        seconds = time.perf_counter() - began
+        report = make_report(store, plan, known)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; what was done is kept, go on with --resume") from None
     page = folder / "report" / "index.html"
     if as_json:
         tables = [{"key": t.key, "title": t.title, "columns": t.columns, "rows": t.rows} for t in report.tables]

@@ -53,6 +53,7 @@ def train(
     plan = named(chosen, recipe).with_settings(changes)
     folder = out or Path("runs") / chosen.name
     command = shlex.join(["undershoot", "train", puzzle, "--recipe", recipe, *(f"--set={change}" for change in changes)])
+    command = command.encode(errors="replace").decode()  # paths may hold bytes that are no text, bundles may not
 
     from undershoot.bundles import check_replaceable
     from undershoot.training.loop import check_recipe
