@@ -424,6 +424,23 @@ def test_an_interruption_is_said_whatever_becomes_of_it(
     assert commands.undershoot("solve", code=130).stderr == f"undershoot: {said}\n"
 
 
+def test_an_interruption_that_a_library_swallows_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Freed:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(1000):  # Python raises it here, and ignores it
+                pass
+
+    def app() -> None:
+        Freed()
+        time.sleep(30)
+        raise SystemExit(0)
+
+    monkeypatch.setattr("undershoot.cli.interruption.AGAIN_AFTER", 0.05)
+    monkeypatch.setattr(program, "app", app)
+    assert commands.undershoot("solve", code=130).stderr == "undershoot: interrupted\n"
+
+
 def test_code_made_from_text_that_is_interrupted_does_not_end_the_process_by_a_signal(tmp_path: Path) -> None:
     (tmp_path / "interrupted.py").write_text(
         "from undershoot import cli\n"

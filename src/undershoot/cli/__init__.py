@@ -7,7 +7,7 @@ import warnings
 from contextlib import suppress
 from io import TextIOWrapper
 
-from undershoot.cli.interruption import Interrupted, noticing_ctrl_c
+from undershoot.cli.interruption import Interrupted, insisting_on_ctrl_c
 from undershoot.errors import UndershootError, cannot, machine_gave_out
 
 GAVE_OUT, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -19,14 +19,16 @@ OF_TORCH = ("out of memory", "can't allocate memory")
 
 def main() -> None:
     """Run a command; whatever ends it early is one message on stderr, and an exit code."""
-    with noticing_ctrl_c() as pressed:
+    error: BaseException | None = None
+    code = 0
+    with insisting_on_ctrl_c() as pressed:
         try:
             code = _run()
-            if code and pressed.is_set():  # while the command line was read
-                code = _say("interrupted", INTERRUPTED)
-        except BaseException as error:
-            code = _explain(Interrupted() if pressed.is_set() and isinstance(error, Exception) else error)
-    sys.exit(code)
+        except BaseException as raised:
+            error = raised
+    if pressed.is_set() and (isinstance(error, Exception) or (error is None and code)):  # what became of the interruption
+        error = Interrupted()
+    sys.exit(code if error is None else _explain(error))
 
 
 def _run() -> int:
