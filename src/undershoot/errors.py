@@ -1,11 +1,27 @@
-"""Everything that can be wrong with what a user gives us.
+"""Everything that can be wrong with what a user gives us, or with the machine.
 
-Each message says what came, what is allowed and what to do. The command line prints it and exits with code 2.
+Each message says what came, what is allowed and what to do. The command line prints it and exits with code 2, or with 1 where
+the machine gave out.
 """
+
+import errno
+
+GIVES_OUT = {
+    errno.ENOSPC: "the disk is full; make room",
+    errno.EDQUOT: "your share of the disk is used up; make room",
+    errno.EFBIG: "a file may not be that large there; choose another place",
+    errno.EIO: "the disk does not answer as it should; use another one",
+    errno.ENOMEM: "there is not enough memory; end other programs",
+}
+"""What the system says when the machine gives out, rather than that it was asked for something wrong; and what to do."""
 
 
 class UndershootError(Exception):
     """Bad input: the message is meant for the person who gave it."""
+
+
+class GaveOut(UndershootError):
+    """The disk or the memory of this machine gave out; the input may be good."""
 
 
 class UnknownPuzzle(UndershootError):
@@ -42,3 +58,20 @@ class Contradiction(UndershootError):
 
 class SpaceTooLarge(UndershootError):
     """Enumerating these states would need more memory than there is."""
+
+
+def cannot(do: str, error: OSError, advice: str = "") -> UndershootError:
+    """That the system refused to `do` something, with the reason and what to do; GaveOut where the machine gave out."""
+    reason = GIVES_OUT.get(error.errno or 0)
+    if reason is None:
+        return UndershootError(f"cannot {do}: {error.strerror or error}" + (advice and f"; {advice}"))
+    return GaveOut(f"cannot {do}: {reason}" + (f"; {advice}" if advice else " and try again"))
+
+
+def machine_gave_out(error: BaseException | None) -> bool:
+    """Whether an error, or one that it came from, is that the machine gave out."""
+    while error is not None:
+        if isinstance(error, (GaveOut, MemoryError)) or (isinstance(error, OSError) and error.errno in GIVES_OUT):
+            return True
+        error = error.__cause__
+    return False

@@ -1,13 +1,28 @@
-"""Where caches live, and how files are written so that nothing is lost when a process dies."""
+"""Where caches live, and how files are read and written so that nothing is lost when a process dies."""
 
+import errno
+import glob
+import json
 import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from undershoot.errors import UndershootError, cannot
+
+PART, FRESH, REPLACED = ".part", "new", "replaced"
+"""Beside a folder that is being written: `.NAME.RANDOM.part`, with the new one in it and, for a moment, the old one."""
+LONG_AGO = 3600.0
+"""Seconds after which such a folder belongs to a process that died: writing takes a few."""
+MOMENT = 0.5
+"""Seconds that a living process needs at most between moving the old folder away and the new one to its place."""
+AT_FDCWD, RENAME_EXCHANGE, RENAME_SWAP = -100, 2, 2
+"""Of Linux, Linux and macOS."""
 
 
 def cache_folder() -> Path:
@@ -31,49 +46,154 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "undershoot"
 
 
+def read_text(path: Path, what: str) -> str:
+    """The text of a file, which is `what` in the message if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise cannot(f"read {what} {path}", error) from error
+    except ValueError as error:
+        raise UndershootError(f"{what} {path} is damaged, it is no text: {error}") from error
+
+
+def read_json(path: Path, what: str) -> Any:
+    """What a JSON file holds; whatever is wrong with it is said by its name."""
+    text = read_text(path, what)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UndershootError(f"{what} {path} is damaged, it is no JSON: {error}") from error
+
+
+@contextmanager
+def naming(path: Path, alias: str | None = None) -> Iterator[None]:
+    """Errors of the system that name no file, or the one of this alias, name `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename in (None, alias):
+            error.filename = str(path)
+        raise
+
+
 @contextmanager
 def written_atomically(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file beside `path` that takes its name once everything is on disk, or vanishes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            if sys.platform != "win32":
-                mask = os.umask(0)
-                os.umask(mask)
-                os.fchmod(file.fileno(), 0o666 & ~mask)  # temporary files are private, what they become is not
+    """Open a temporary file beside `path` that takes its name once everything is on disk, or vanishes.
+
+    Through a link, what it points to is replaced. Devices and pipes are written to as they are.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with naming(path), path.open("wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        return
+    place = _behind_links(path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with naming(path):
+        handle, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+    try:
+        with naming(path, temporary):
+            with os.fdopen(handle, "wb") as file:
+                if sys.platform != "win32":
+                    mask = os.umask(0)
+                    os.umask(mask)
+                    os.fchmod(file.fileno(), 0o666 & ~mask)  # temporary files are private, what they become is not
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, place)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
 
 
+def check_writable(path: Path, as_folder: bool = False) -> None:
+    """OSError if no file (or folder) can be written there; nothing is left behind."""
+    place = _behind_links(path)
+    if place.is_dir() and not as_folder:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if place.exists() and not place.is_file() and not place.is_dir():
+        return  # a device or a pipe
+    with naming(path):
+        nearest = next(parent for parent in place.absolute().parents if parent.exists())
+        handle, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=nearest)
+    os.close(handle)
+    Path(temporary).unlink(missing_ok=True)
+
+
 def write_folder(folder: Path, files: dict[str, bytes]) -> None:
-    """Write all files into a new folder that then takes the place of the old one, if there is one."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    """Write all files into a new folder that then takes the place of the old one, if there is one, in one step.
+
+    Where the system has no such step, it takes two, and `put_back` mends what a kill between them leaves.
+    """
+    place = _behind_links(folder)
+    put_back(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(place)
+    with naming(folder):
+        scratch = Path(tempfile.mkdtemp(prefix=f".{place.name}.", suffix=PART, dir=place.parent))
+    fresh, old = scratch / FRESH, scratch / REPLACED
     try:
+        fresh.mkdir()
         for name, data in files.items():
-            with (fresh / name).open("wb") as file:
+            with naming(folder / name, str(fresh / name)), (fresh / name).open("wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-        fresh.chmod(0o755)
-        if folder.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-            folder.rename(old / "replaced")
-            try:
-                fresh.rename(folder)
-            except BaseException:
-                (old / "replaced").rename(folder)
-                raise
-            finally:
-                shutil.rmtree(old, ignore_errors=True)
-        else:
-            fresh.rename(folder)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
+        with naming(folder, str(fresh)):
+            if os.path.lexists(place) and not _exchanged(fresh, place):
+                place.rename(old)
+            if not os.path.lexists(place):
+                fresh.rename(place)
+    finally:
+        if old.exists() and not os.path.lexists(place):
+            old.rename(place)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """The files of a folder, in another one."""
+    write_folder(target, {path.name: path.read_bytes() for path in source.iterdir()})
+
+
+def put_back(folder: Path) -> None:
+    """If the folder is missing because a process died between the two steps of `write_folder`, put the old one back."""
+    place = _behind_links(folder)
+    if os.path.lexists(place):
+        return
+    with suppress(OSError):
+        for scratch in place.parent.glob(f".{glob.escape(place.name)}.*{PART}"):
+            if not (scratch / FRESH).is_dir() or not (scratch / REPLACED).is_dir():
+                continue  # both steps were made, and whoever removed the folder since wanted that
+            time.sleep(MOMENT)  # for a process that lives
+            if not os.path.lexists(place):
+                (scratch / REPLACED).rename(place)
+                shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _behind_links(path: Path) -> Path:
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what processes left behind that died while they wrote this folder."""
+    for scratch in folder.parent.glob(f".{glob.escape(folder.name)}.*{PART}"):
+        with suppress(OSError):
+            ours = {path.name for path in scratch.iterdir()} <= {FRESH, REPLACED}
+            if ours and time.time() - scratch.stat().st_mtime > LONG_AGO:
+                shutil.rmtree(scratch)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step; False where the system, or this file system, has none."""
+    import ctypes
+
+    names = os.fsencode(one), os.fsencode(other)
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        if sys.platform == "linux":
+            return bool(library.renameat2(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE) == 0)
+        if sys.platform == "darwin":
+            return bool(library.renamex_np(*names, RENAME_SWAP) == 0)
+    except (OSError, AttributeError, TypeError):  # an old library, or Windows
+        pass
+    return False

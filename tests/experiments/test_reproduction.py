@@ -358,7 +358,7 @@ def test_a_disk_that_is_full_is_said_so(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(us.UndershootError, match="No space left on device; what was done so far is kept"):
+    with pytest.raises(us.UndershootError, match="the disk is full; make room; what was done so far is kept"):
         store.write(Item("train", {}), {RECORDS: b"x"})
 
 
@@ -369,7 +369,7 @@ def test_a_report_that_cannot_be_written_is_said_so(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("undershoot.experiments.figures.written_atomically", full)
-    with pytest.raises(us.UndershootError, match=r"cannot write the report to .*: No space left on device"):
+    with pytest.raises(us.UndershootError, match=r"cannot write the report to .*: the disk is full"):
         make_report(finished, TINY, list(with_needs(small_items).values()))
 
 

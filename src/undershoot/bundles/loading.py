@@ -7,6 +7,7 @@ from undershoot.bundles.bundle import SHIPPED, Bundle
 from undershoot.bundles.names import LEARNED
 from undershoot.bundles.reading import read_bundle
 from undershoot.errors import UndershootError
+from undershoot.files import put_back
 from undershoot.guarantees import Guarantee, Heuristic, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.catalogue import HEURISTICS
@@ -52,6 +53,7 @@ def _on_cuda(bundle: Bundle) -> LearnedHeuristic | CalibratedHeuristic:
 
 def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
     """The heuristic of this name for a puzzle, or in the bundle at this path; joined by "+", the largest of several."""
+    put_back(Path(name))
     parts = name.split("+")
     if len(parts) > 1 and not Path(name).exists():
         return Largest(tuple(heuristic(puzzle, part) for part in parts))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from undershoot.bundles.bundle import CONFIG, SHIPPED
 from undershoot.errors import UndershootError
+from undershoot.files import put_back
 from undershoot.puzzles import catalogue
 
 LEARNED = {
@@ -18,6 +19,7 @@ LEARNED = {
 def bundle_folder(path: str | Path) -> Path:
     """The folder of a bundle; for a run folder, the bundle in it; by a name alone, one that comes with the package."""
     folder = Path(catalogue.ALIASES.get(str(path), path))
+    put_back(folder if not folder.exists() else folder / "bundle")
     if (folder / "bundle" / CONFIG).exists():
         return folder / "bundle"
     if not (folder / CONFIG).exists() and len(folder.parts) == 1 and (SHIPPED / folder / CONFIG).exists():

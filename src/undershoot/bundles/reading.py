@@ -73,8 +73,8 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
         raise UndershootError(
             f"{path} holds several networks, or one of a pattern, which this version of undershoot cannot read"
         )
-    for name in set(config["recipe"]) & {"exact_share", "exact_radius"}:
-        expect(config["recipe"], path, **{name: NUMBER})
+    for setting in set(config["recipe"]) & {"exact_share", "exact_radius"}:
+        expect(config["recipe"], path, **{setting: NUMBER})
     network = config["networks"][0]
     expect(network, path, encoding=str, canonical=bool, inputs=str, arithmetic=str, widths=list)
     contents = _contents(folder, config["sha256"])

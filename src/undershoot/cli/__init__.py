@@ -4,54 +4,79 @@ import logging
 import os
 import sys
 import warnings
+from contextlib import suppress
 from io import TextIOWrapper
 
-import typer
+from undershoot.cli.interruption import Interrupted, insisting_on_ctrl_c
+from undershoot.errors import UndershootError, cannot, machine_gave_out
 
-from undershoot.cli.calibrate import calibrate
-from undershoot.cli.certify import certify, check
-from undershoot.cli.oracle import oracle
-from undershoot.cli.puzzles import puzzles
-from undershoot.cli.reproduce import reproduce
-from undershoot.cli.search import bench, solve
-from undershoot.cli.train import train
-from undershoot.errors import UndershootError
-
-app = typer.Typer(
-    help="Heuristics that stay below the true cost, and say how surely.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-for command in (puzzles, oracle, train, calibrate, certify, check, solve, bench, reproduce):
-    app.command()(command)
+GAVE_OUT, BAD_INPUT, INTERRUPTED = 1, 2, 130
+"""Exit codes. Commands themselves exit with 1, too: for what they were asked and is not so, or was not found."""
+NO_MEMORY = "there is not enough memory for this; ask for a smaller batch or network, or fewer states"
+OF_TORCH = ("out of memory", "can't allocate memory")
+"""What it says then, as a RuntimeError."""
 
 
 def main() -> None:
-    """Run a command; bad input ends with one message on stderr and exit code 2."""
+    """Run a command; whatever ends it early is one message on stderr, and an exit code."""
+    error: BaseException | None = None
+    code = 0
+    with insisting_on_ctrl_c() as pressed:
+        try:
+            code = _run()
+        except BaseException as raised:
+            error = raised
+    if pressed.is_set() and (isinstance(error, Exception) or (error is None and code)):  # what became of the interruption
+        error = Interrupted()
+    sys.exit(code if error is None else _explain(error))
+
+
+def _run() -> int:
+    """The command, and its exit code."""
     logging.basicConfig(format="undershoot: %(message)s", stream=sys.stderr)
     logging.getLogger("undershoot").setLevel(logging.INFO)
     warnings.showwarning = lambda message, *_: print(f"undershoot: warning: {message}", file=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without block characters shows question marks
+    from undershoot.cli.commands import app  # here, where an interruption is answered
+
     try:
         app()
-    except UndershootError as error:
-        print(f"undershoot: {error}", file=sys.stderr)
-        sys.exit(2)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has seen enough
-        sys.exit(1)
-    except OSError as error:
-        print(f"undershoot: {error}", file=sys.stderr)
-        sys.exit(1)
-    except MemoryError:
-        print(
-            "undershoot: there is not enough memory for this; ask for a smaller batch or network, or fewer states",
-            file=sys.stderr,
-        )
-        sys.exit(1)
-    except KeyboardInterrupt:
-        print("undershoot: interrupted", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    finally:
+        sys.stdout.flush()  # at the end of the process nobody would say that the disk is full
+    return 0
+
+
+def _explain(error: BaseException) -> int:
+    """Say what ended the command; the exit code. What is the fault of neither user nor machine is raised again."""
+    match error:
+        case Interrupted() | KeyboardInterrupt():
+            # Python ends by a signal if the interruption left code made from text, as in dataclasses; running some forgets it.
+            exec("")
+            return _say(str(error) or "interrupted", INTERRUPTED)
+        case UndershootError():
+            return _say(str(error), GAVE_OUT if machine_gave_out(error) else BAD_INPUT)
+        case BrokenPipeError():  # whoever read has seen enough
+            _forget_stdout()
+            return GAVE_OUT
+        case OSError():
+            if error.filename is None:
+                _forget_stdout()
+            return _explain(cannot("go on" if error.filename is None else f"use {error.filename}", error))
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and any(text in str(error) for text in OF_TORCH)):
+        return _say(NO_MEMORY, GAVE_OUT)
+    raise error
+
+
+def _say(message: str, code: int) -> int:
+    print(f"undershoot: {message}", file=sys.stderr)
+    return code
+
+
+def _forget_stdout() -> None:
+    """What is still to be written there would be refused again at the end of the process."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

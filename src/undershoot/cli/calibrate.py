@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import math
 import os
+import sys
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -105,7 +106,11 @@ def calibrate(
     written = dataclasses.replace(found, calibration=calibration, folder=None)
     written.save(folder)
     trust.record(Passed.CALIBRATION, written.digest)
-    drawing = _draw(found, calibrated, folder)
+    try:
+        drawing = _draw(found, calibrated, folder)
+    except OSError as error:  # the bundle is written; its picture is not worth losing the rest for
+        print(f"undershoot: the landscape was not drawn: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
+        drawing = None
     document = {
         "puzzle": found.puzzle.name,
         "method": method,
@@ -188,11 +193,13 @@ def _check_options(given: list[str], method: str, population: str, compare: bool
 def _place(folder: Path, out: Path | None) -> Path:
     """Where the calibrated bundle is to be written."""
     from undershoot.bundles.bundle import check_replaceable
+    from undershoot.files import check_writable
 
     if out is not None and folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise UndershootError(f"--out is {out}, in the bundle {folder} itself; choose another place, or leave --out out")
     place = out or folder
     check_replaceable(place)
+    check_writable(place, as_folder=True)
     return place.resolve() if place.name in ("", "..") else place
 
 

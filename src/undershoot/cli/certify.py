@@ -27,10 +27,11 @@ def certify(
     as_json: AsJson = False,
 ) -> None:
     """Check a heuristic on every state and every move, and write a certificate. Exit code 1 if it overestimates."""
-    from undershoot.bundles.bundle import CERTIFICATE
+    from undershoot.bundles.bundle import CERTIFICATE, check_replaceable
     from undershoot.bundles.names import bundle_folder
     from undershoot.bundles.reading import read_bundle
     from undershoot.certification import certificate, check_ball
+    from undershoot.files import check_writable
 
     _exclusive(ball, sample)
     found = read_bundle(bundle, with_certificate=False)
@@ -38,8 +39,11 @@ def certify(
         raise UndershootError(f"{bundle} is not calibrated; do that first: undershoot calibrate {bundle} --method exhaustive")
     if ball is not None:
         check_ball(found, ball, _certificate(bundle))
-    findings = _findings(found, ball, sample, seed)
     folder = bundle_folder(bundle)
+    if sample is None:
+        check_replaceable(folder)
+        check_writable(folder, as_folder=True)
+    findings = _findings(found, ball, sample, seed)
     path, is_withdrawn = folder / CERTIFICATE, False
     if sample is None and not findings.violations and not findings.marginal:
         dataclasses.replace(found, certificate=certificate(found, findings)).save(folder)
@@ -149,7 +153,7 @@ def _show(
         return
     console.print(f"{findings.edges:,} moves checked, {findings.inconsistent_edges:,} of them inconsistent")
     if proven:
-        console.print(plain(f"Proven: it never overestimates{where}. Certificate: {path}"))
+        console.print(f"Proven: it never overestimates{where}. Certificate: {path}", soft_wrap=True)
     elif not findings.violations and findings.marginal:
         console.print(
             f"No certificate: {findings.marginal:,} states would be above their true cost if sums came out "

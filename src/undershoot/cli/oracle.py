@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from undershoot.cli.terminal import AsJson, PuzzleName, bar, print_json, progress, stdout
+from undershoot.cli.terminal import AsJson, PuzzleName, bar, plain, print_json, progress, stdout
 
 if TYPE_CHECKING:
     from undershoot.oracles.distance_table import DistanceTable
@@ -55,7 +55,7 @@ def _show_histogram(puzzle: "Puzzle", table: "DistanceTable") -> None:
     most = int(table.histogram.max())
     for cost, states in enumerate(table.histogram.tolist()):
         if states:
-            drawn.add_row(str(cost), f"{states:,}", f"[cyan]{bar(states / most * room)}[/]")
+            drawn.add_row(str(cost), f"{states:,}", plain(bar(states / most * room), "cyan"))
     console.print(drawn)
     console.print(
         f"{table.states:,} states, mean cost {table.mean:.3f}, farthest {len(table.histogram) - 1}; "

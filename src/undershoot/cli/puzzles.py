@@ -30,7 +30,7 @@ def puzzles(
         else:
             _show_puzzle(puzzle, seed)
             if check is not None:
-                stdout().print(plain(f"{check} is a valid puzzle file."), style="green")
+                stdout().print(f"{check} is a valid puzzle file.", style="green", soft_wrap=True)
         return
     examples = [example for family in catalogue.FAMILIES for example in family.examples]
     if as_json:
@@ -41,7 +41,7 @@ def puzzles(
     console = stdout()
     families = Table("puzzles", "sizes", box=None, padding=(0, 2))
     for family in catalogue.FAMILIES:
-        families.add_row(plain(family.form), family.sizes)
+        families.add_row(family.form, family.sizes)
     families.add_row("FILE.toml", "any permutation puzzle of your own; `undershoot puzzles --check FILE` validates it")
     console.print(families, "")
     table = Table("for example", "moves", "states", box=None, padding=(0, 2))
@@ -86,7 +86,7 @@ def _show_puzzle(puzzle: "Puzzle", seed: int) -> None:
 
     about = _describe(puzzle)
     console = stdout()
-    console.print(plain(f"{puzzle.name}: {puzzle.summary}\n"), style="bold")
+    console.print(f"{puzzle.name}: {puzzle.summary}\n", style="bold")
     goal = puzzle.table.goals[:1]
     try:
         mixed = puzzle.sample(1, seed)
@@ -114,7 +114,7 @@ def _show_puzzle(puzzle: "Puzzle", seed: int) -> None:
         ("goal, mixed", f"{puzzle.format(goal)}\n{puzzle.format(mixed)}"),
         ("fingerprint", about["fingerprint"][:16]),
     ):
-        facts.add_row(f"[dim]{label}[/]", plain(value))
+        facts.add_row(plain(label, "dim"), value)
     console.print(facts)
 
 

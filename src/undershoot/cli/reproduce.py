@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from undershoot.cli.terminal import AsJson, plain, print_json, progress, stdout
+from undershoot.cli.interruption import Interrupted
+from undershoot.cli.terminal import AsJson, print_json, progress, stdout
 from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
@@ -56,18 +57,17 @@ def reproduce(
         raise UndershootError(f"{folder} holds a reproduction already; go on with --resume, or choose another --out")
     chosen = [item for part in items(plan, parts).values() for item in part]
     began = time.perf_counter()
-    if chosen:
-        store.begin({"command": shlex.join(["undershoot", *sys.argv[1:]]), **environment()})
-        with progress(f"reproducing, {plan.name}", len(with_needs(chosen))) as show:
-            executor = (lambda: processes(count)) if scheduler is None else (lambda: cluster(scheduler))
-            try:
-                run(chosen, store, executor, lambda ended, _, name: show(ended, name))
-            except KeyboardInterrupt:
-                print("\nundershoot: stopped; what was done is kept, go on with --resume", file=sys.stderr)
-                raise typer.Exit(130) from None
-    seconds = time.perf_counter() - began
     known = list(with_needs(item for part in items(plan).values() for item in part).values())
-    report = make_report(store, plan, known)
+    try:
+        if chosen:
+            store.begin({"command": shlex.join(["undershoot", *sys.argv[1:]]), **environment()})
+            with progress(f"reproducing, {plan.name}", len(with_needs(chosen))) as show:
+                executor = (lambda: processes(count)) if scheduler is None else (lambda: cluster(scheduler))
+                run(chosen, store, executor, lambda ended, _, name: show(ended, name))
+        seconds = time.perf_counter() - began
+        report = make_report(store, plan, known)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; what was done is kept, go on with --resume") from None
     page = folder / "report" / "index.html"
     if as_json:
         tables = [{"key": t.key, "title": t.title, "columns": t.columns, "rows": t.rows} for t in report.tables]
@@ -102,7 +102,7 @@ def _show(report: "Report", seconds: float, page: Path) -> None:
     for found in report.tables:
         if not found.key.startswith("table1") or not found.key.endswith("published"):
             continue
-        table = Table(title=plain(found.title), title_justify="left", box=None, padding=(0, 1))
+        table = Table(title=found.title, title_justify="left", box=None, padding=(0, 1))
         places = [found.columns.index(name) for name in kept]
         for name in kept:
             table.add_column(name, justify="left" if name == "heuristic" else "right")
@@ -110,6 +110,6 @@ def _show(report: "Report", seconds: float, page: Path) -> None:
             table.add_row(*(row[place] for place in places))
         console.print(table, "")
     for verdict in report.verdicts:
-        console.print(plain(f"{verdict.verdict}: {verdict.claim}. {verdict.reason}."))
-    console.print(plain("[Figures in brackets] are the paper's. Pieces of work: " + report.about["work"] + "."))
-    console.print(plain(f"\n{seconds:.0f} s of computing; the report: {page}"), soft_wrap=True)
+        console.print(f"{verdict.verdict}: {verdict.claim}. {verdict.reason}.")
+    console.print("[Figures in brackets] are the paper's. Pieces of work: " + report.about["work"] + ".")
+    console.print(f"\n{seconds:.0f} s of computing; the report: {page}", soft_wrap=True)

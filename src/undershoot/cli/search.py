@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from undershoot.cli.terminal import AsJson, PuzzleName, Seed, print_json, progress, stdout
+from undershoot.cli.terminal import AsJson, PuzzleName, Seed, plain, print_json, progress, stdout
 from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
     from undershoot.arrays import States
+    from undershoot.experiments.comparison import Summary
     from undershoot.guarantees import Heuristic
     from undershoot.puzzles.puzzle import Puzzle
     from undershoot.search.options import SearchOptions
@@ -47,6 +48,7 @@ def solve(
     from undershoot.bundles.loading import default_heuristic
     from undershoot.bundles.loading import heuristic as named
     from undershoot.experiments.instances import scrambled_instances, uniform_instances
+    from undershoot.kernels.streams import Purpose
     from undershoot.puzzles.catalogue import puzzle as by_name
     from undershoot.search.astar import solve_many
 
@@ -57,9 +59,9 @@ def solve(
     if state is not None:
         states = chosen.parse(state)
     elif scramble_depth is not None:
-        states = scrambled_instances(chosen, [scramble_depth], 1, seed).states
+        states = scrambled_instances(chosen, [scramble_depth], 1, seed, Purpose.INSTANCES).states
     else:
-        states = uniform_instances(chosen, 1 if random is None else random, seed).states
+        states = uniform_instances(chosen, 1 if random is None else random, seed, Purpose.INSTANCES).states
     guide = named(chosen, heuristic or default_heuristic(chosen))
     with progress(f"solving {chosen.name}", len(states)) as report:
         results = solve_many(chosen, states, guide, options, progress=lambda done: report(done, guide.name))
@@ -100,20 +102,23 @@ def bench(
 
     from undershoot.bundles.loading import default_heuristic
     from undershoot.bundles.loading import heuristic as named
-    from undershoot.experiments.comparison import compare, write_records
+    from undershoot.experiments.comparison import check_records, compare, write_records
     from undershoot.experiments.instances import parse_depths, read_instances, scrambled_instances, uniform_instances
+    from undershoot.kernels.streams import Purpose
     from undershoot.puzzles.catalogue import puzzle as by_name
 
     if sum(given is not None for given in (random, scrambles, instances)) > 1:
         raise UndershootError("--random, --scrambles and --instances exclude one another; give one of them")
     options = _options(weight, ties, max_expanded, max_seconds, max_memory)
+    if out is not None:
+        check_records(out)
     chosen = by_name(puzzle)
     if instances is not None:
         posed = read_instances(chosen, instances)
     elif scrambles is not None:
-        posed = scrambled_instances(chosen, parse_depths(scrambles), per_depth, seed)
+        posed = scrambled_instances(chosen, parse_depths(scrambles), per_depth, seed, Purpose.INSTANCES)
     else:
-        posed = uniform_instances(chosen, 100 if random is None else random, seed)
+        posed = uniform_instances(chosen, 100 if random is None else random, seed, Purpose.INSTANCES)
     if heuristics is None:
         heuristics = ",".join(dict.fromkeys((default_heuristic(chosen), "base", "zero")))
     guides = [named(chosen, name.strip()) for name in heuristics.split(",") if name.strip()]
@@ -121,15 +126,26 @@ def bench(
         raise UndershootError("no heuristics are named; write for example --heuristics base,zero")
     with progress(f"searching {chosen.name}", len(guides) * len(posed.states)) as report:
         summaries, records = compare(chosen, posed, guides, options, threads, report)
+    refusal: UndershootError | None = None
     if out is not None:
-        write_records(out, records)
+        try:
+            write_records(out, records)
+        except UndershootError as error:  # what was found is shown nevertheless
+            refusal = error
     if as_json:
         document = {"puzzle": chosen.name, "population": posed.population, "instances": len(posed.states)}
         print_json({**document, "heuristics": [asdict(summary) for summary in summaries]})
-        return
+    else:
+        _show_summaries(f"{chosen.name}: {len(posed.states):,} instances ({posed.population})", summaries)
+        if out is not None and refusal is None:
+            stdout().print(f"{len(records):,} records written to {out}", soft_wrap=True)
+    if refusal is not None:
+        raise refusal
+
+
+def _show_summaries(title: str, summaries: "list[Summary]") -> None:
     from rich.table import Table
 
-    title = f"{chosen.name}: {len(posed.states):,} instances ({posed.population})"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2))
     table.add_column("")
     for s in summaries:
@@ -148,12 +164,11 @@ def bench(
         "peak memory": [f"{s.peak_bytes / 1e6:,.1f} MB" for s in summaries],
     }
     for label, cells in rows.items():
-        table.add_row(f"[dim]{label}[/]", *cells)
+        table.add_row(plain(label, "dim"), *cells)
     console = stdout()
     console.print(table)
-    console.print("[dim]Means are over all instances; the gap is to the best lower bound known, over what was solved.[/]")
-    if out is not None:
-        console.print(f"{len(records):,} records written to {out}")
+    about = "Means are over all instances; the gap is to the best lower bound known, over what was solved."
+    console.print(about, style="dim")
 
 
 def _options(
@@ -186,7 +201,7 @@ def _result_fields(puzzle: "Puzzle", states: "States", i: int, result: "Result")
     fields["status"] = result.status.value
     fields["actions"] = list(result.actions)
     fields["optimality"] = result.optimality.kind.value
-    fields["factor"] = result.optimality.factor
+    fields |= {"factor": result.optimality.factor, "probability": result.optimality.probability}
     return fields
 
 
@@ -198,17 +213,18 @@ def _show_one(puzzle: "Puzzle", states: "States", guide: "Heuristic", result: "R
     console = stdout()
     console.print(puzzle.draw(states), "")
     if result.cost is None:
-        console.print(f"[bold red]{result.status.sentence}[/]. Every solution costs at least {result.lower_bound}.")
+        stopped = plain("").append(result.status.sentence, "bold red")
+        console.print(stopped.append(f". Every solution costs at least {result.lower_bound}."))
     else:
         moves = " ".join(result.actions) or "(already solved)"
-        console.print(f"[bold green]{moves}[/]", soft_wrap=True)
+        console.print(moves, style="bold green", soft_wrap=True)
         console.print(f"cost {result.cost}: {result.optimality} (cost - lower bound = {result.gap})")
     console.print(
         f"{result.expanded:,} expanded, {result.generated:,} generated, {result.evaluated:,} evaluated, "
         f"{result.reopened:,} reopened, {result.seconds:.3f} s; heuristic {guide.name}: {guide.guarantee}"
     )
     if result.overestimates:
-        console.print(f"[yellow]h was above the true cost of {result.overestimates} states along the solution[/]")
+        console.print(f"h was above the true cost of {result.overestimates} states along the solution", style="yellow")
     if show:
         state, names = states[0], puzzle.table.action_names
         for k, action in enumerate(result.actions, start=1):

@@ -28,18 +28,18 @@ def count(number: int) -> str:
     return f"{number:,}" if number < 10**15 else f"{Decimal(number):.2e}"
 
 
-def plain(text: str) -> Any:
+def plain(text: str, style: str = "") -> Any:
     """Text in which brackets are just brackets."""
     from rich.text import Text
 
-    return Text(text)
+    return Text(text, style=style)
 
 
 def stdout() -> Any:
-    """Where results go."""
+    """Where results go. What is printed there is shown as it is: paths and names may hold brackets and colons."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    return Console(highlight=False, markup=False, emoji=False)
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -56,7 +56,7 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int, str], Non
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(title, total=total)
     began, shown = time.monotonic(), False

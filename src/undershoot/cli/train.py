@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from undershoot.cli.interruption import Interrupted
 from undershoot.cli.terminal import AsJson, PuzzleName, plain, print_json, stdout
-from undershoot.errors import UndershootError
+from undershoot.errors import UndershootError, cannot
 
 if TYPE_CHECKING:
+    from undershoot.bundles.bundle import Bundle
     from undershoot.heuristics.survey import Survey
     from undershoot.puzzles.puzzle import Puzzle
     from undershoot.training.checkpoints import Position
@@ -51,7 +53,9 @@ def train(
     plan = named(chosen, recipe).with_settings(changes)
     folder = out or Path("runs") / chosen.name
     command = shlex.join(["undershoot", "train", puzzle, "--recipe", recipe, *(f"--set={change}" for change in changes)])
+    command = command.encode(errors="replace").decode()  # paths may hold bytes that are no text, bundles may not
 
+    from undershoot.bundles.bundle import check_replaceable
     from undershoot.training.loop import check_recipe
     from undershoot.training.loop import train as run_training
     from undershoot.training.runs import Run
@@ -59,22 +63,27 @@ def train(
     check_recipe(chosen, plan)
     with _events(folder, tensorboard) as write:
         run = Run(folder, chosen, plan, resume)
-        with _display(chosen.name, plan, as_json) as show, _ctrl_c() as stop:
-
-            def report(position: "Position") -> None:
-                show(position)
-                write(position)
-
-            trained = run_training(chosen, plan, run, report, stop)
-    if not trained.is_finished:
+        check_replaceable(run.bundle)
         more = " --tensorboard" if tensorboard else ""
-        print(
-            f"undershoot: stopped at step {trained.position.step:,} of {plan.steps:,}; "
-            f"go on with: {command} --out {shlex.quote(str(folder))} --resume{more}",
-            file=sys.stderr,
-        )
-        raise typer.Exit(130)
-    _finish(chosen, plan, run, trained, command, as_json, puzzle)
+        go_on = f"go on with: {command} --out {shlex.quote(str(folder))} --resume{more}"
+        try:
+            with run.alone():
+                with _display(chosen.name, plan, as_json) as show, _ctrl_c() as stop:
+
+                    def report(position: "Position") -> None:
+                        show(position)
+                        write(position)
+
+                    trained = run_training(chosen, plan, run, report, stop)
+                if not trained.is_finished:
+                    raise Interrupted(f"stopped at step {trained.position.step:,} of {plan.steps:,}; {go_on}")
+                _finish(chosen, plan, run, trained, command, as_json, puzzle)
+        except KeyboardInterrupt:
+            raise Interrupted(f"interrupted; {go_on}") from None
+        except OSError as error:
+            if error.filename is None:  # of the output, not of the run
+                raise
+            raise cannot(f"use {error.filename}", error, go_on) from error
 
 
 def _finish(
@@ -97,14 +106,17 @@ def _finish(
         "steps_per_second": round(position.step / position.seconds, 1) if position.seconds else None,
     }
     bundle = Bundle(puzzle, trained.network, recipe.to_dict(), figures, command, recipe.encoding, recipe.canonical)
-    bundle.save(run.bundle)
+    is_there, kept = _what_is_there(run, bundle)
+    if not is_there:
+        bundle.save(run.bundle)
     curve = run.folder / "training.png"
     training_curve(f"{puzzle.name}, seed {recipe.seed}", read_metrics(run.folder), curve)
     found = None
     try:
         found = _against_the_oracle(puzzle, bundle.raw)
-    except UndershootError as error:
-        print(f"undershoot: the heuristic is saved, but was not compared with the true costs: {error}", file=sys.stderr)
+    except (UndershootError, MemoryError) as error:
+        why = str(error) or "there is not enough memory"
+        print(f"undershoot: the heuristic is saved, but was not compared with the true costs: {why}", file=sys.stderr)
     if found is not None:
         figures |= {
             "states": found.states,
@@ -113,7 +125,8 @@ def _finish(
             "supremum": found.supremum,
             "admissible_share": found.admissible_share,
         }
-        replace(bundle, figures=figures).save(run.bundle)
+        if not is_there:
+            replace(bundle, figures=figures).save(run.bundle)
     if as_json:
         by_cost = None if found is None else [[c, int(n), m] for c, (n, m, _) in enumerate(found.by_cost.tolist()) if n]
         print_json(
@@ -123,6 +136,8 @@ def _finish(
                 **figures,
                 "mean_h_by_cost": by_cost,
                 "bundle": str(run.bundle),
+                "left_alone": is_there,
+                "kept": None if kept is None else str(kept),
                 "curve": str(curve),
             }
         )
@@ -136,12 +151,47 @@ def _finish(
         f"{position.step:,} steps in {position.seconds:.1f} s ({speed:,.0f} per second), evaluations "
         f"{position.evaluation_seconds:.1f} s{rate}; scramble depth {position.depth} of {recipe.curriculum.max_depth}"
     )
+    if is_there:
+        console.print("The run had ended, and its bundle was there already: it is left as it is, calibration and all.")
+    if kept is not None:
+        console.print(f"The bundle that was there, of an earlier step or calibrated, is kept: {kept}", soft_wrap=True)
     for label, text in (
         ("heuristic", str(run.bundle)),
         ("training curve", str(curve)),
         ("use it", shlex.join(["undershoot", "solve", given, "--heuristic", str(run.folder)])),
     ):
-        console.print(plain(f"{label}: {text}"), soft_wrap=True)
+        console.print(f"{label}: {text}", soft_wrap=True)
+
+
+def _what_is_there(run: "Run", bundle: "Bundle") -> "tuple[bool, Path | None]":
+    """Whether this bundle is there already, as it was or calibrated since; if it would replace another, where that is kept.
+
+    What the run itself wrote after fewer steps is not kept, unless something was done to it since.
+    """
+    from undershoot.bundles.bundle import CALIBRATION, FLOAT
+    from undershoot.bundles.reading import read_bundle
+    from undershoot.files import copy_folder, put_back
+
+    put_back(run.bundle)
+    if not run.bundle.exists() or not any(run.bundle.iterdir()):
+        return False, None
+    steps = bundle.figures["steps"]
+    try:
+        there = read_bundle(run.bundle, with_calibration=False)
+    except UndershootError as error:
+        print(f"undershoot: the bundle that was there is set aside: {error}", file=sys.stderr)
+    else:
+        is_of_run = {**there.recipe, "steps": steps} == {**bundle.recipe, "steps": steps}
+        if is_of_run and there.figures.get("steps") == steps:
+            return True, None
+        if is_of_run and there.arithmetic == FLOAT and not (run.bundle / CALIBRATION).exists():
+            return False, None
+    kept, number = run.folder / f"bundle-before-{steps}", 1
+    while kept.exists():
+        number += 1
+        kept = run.folder / f"bundle-before-{steps}-{number}"
+    copy_folder(run.bundle, kept)
+    return False, kept
 
 
 def _against_the_oracle(puzzle: "Puzzle", heuristic: Any) -> "Survey | None":
@@ -170,7 +220,9 @@ def _show_survey(console: Any, puzzle: "Puzzle", found: "Survey") -> None:
     for cost, (states, mean, _) in enumerate(found.by_cost.tolist()):
         if states:
             at, full = round(mean / max(1, farthest) * width), round(cost / max(1, farthest) * width)
-            line = f"[cyan]{'━' * min(at, full)}[/][dim]{'─' * max(0, full - at)}[/][red]{'━' * max(0, at - full)}[/]"
+            line = plain("")
+            for mark, length, style in (("━", min(at, full), "cyan"), ("─", full - at, "dim"), ("━", at - full, "red")):
+                line.append(mark * max(0, length), style)
             table.add_row(str(cost), f"{int(states):,}", f"{mean:.2f}", line)
     console.print(table)
     console.print(
@@ -191,7 +243,13 @@ def _display(name: str, recipe: "Recipe", quiet: bool) -> Iterator[Callable[["Po
 
     text = "depth {task.fields[depth]} loss {task.fields[loss]} solved {task.fields[rate]} {task.fields[speed]}/s"
     done = TextColumn("{task.percentage:3.0f}%")
-    columns = (TextColumn(name), BarColumn(bar_width=8), done, TextColumn(text), TimeRemainingColumn(compact=True))
+    columns = (
+        TextColumn(name, markup=False),
+        BarColumn(bar_width=8),
+        done,
+        TextColumn(text),
+        TimeRemainingColumn(compact=True),
+    )
     shown = Progress(*columns, console=Console(stderr=True), transient=True)
     task = shown.add_task("", total=recipe.steps, depth="-", loss="-", rate="-", speed="-")
 

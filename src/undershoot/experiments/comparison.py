@@ -6,9 +6,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from undershoot.errors import UndershootError
+from undershoot.errors import UndershootError, cannot
 from undershoot.experiments.instances import Instances
-from undershoot.files import written_atomically
+from undershoot.experiments.store import table_bytes
+from undershoot.files import check_writable, written_atomically
 from undershoot.guarantees import Heuristic
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.astar import Batch, solve_batch
@@ -117,13 +118,19 @@ def _summary(heuristic: Heuristic, batch: Batch, everyone: list[bool], bounds: l
     )
 
 
+def check_records(path: Path) -> None:
+    """Refuse a place that no records can be written to, before there are any."""
+    try:
+        check_writable(path)
+    except OSError as error:
+        raise cannot(f"write the records {path}", error, "choose another place") from error
+
+
 def write_records(path: Path, records: list[dict[str, Any]]) -> None:
     """Parquet, one row a record."""
-    import pyarrow
-    import pyarrow.parquet
-
+    data = table_bytes(records)
     try:
         with written_atomically(path) as file:
-            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), file)
+            file.write(data)
     except OSError as error:
-        raise UndershootError(f"cannot write the records {path}: {error.strerror}") from error
+        raise cannot(f"write the records {path}", error) from error

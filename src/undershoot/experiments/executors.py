@@ -39,6 +39,9 @@ def processes(count: int) -> Iterator[Workers]:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(count, mp_context=context, initializer=_end_with, initargs=(os.getpid(),))
     try:
+        with _deaf_to_ctrl_c():
+            for _ in range(count):
+                pool.submit(os.getpid)  # starts a process
         yield Workers(pool, count)
     except KeyboardInterrupt:
         for process in multiprocessing.active_children():
@@ -51,6 +54,19 @@ def processes(count: int) -> Iterator[Workers]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Processes that are started within never see Ctrl-C, not even before they can say that they ignore it."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_with(parent: int) -> None:

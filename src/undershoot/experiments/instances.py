@@ -1,15 +1,20 @@
 """Which states to search from."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from undershoot.arrays import States
-from undershoot.errors import UndershootError
+from undershoot.errors import UndershootError, cannot
 from undershoot.kernels.scrambles import ScrambleRule, scramble
+from undershoot.kernels.streams import Purpose, stream
 from undershoot.puzzles.puzzle import Puzzle
+
+LONGEST_LINE = 100_000
+"""Characters; a state has at most 255 cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,18 +28,24 @@ class Instances:
     """Where it is known beforehand."""
 
 
-def uniform_instances(puzzle: Puzzle, count: int, seed: int) -> Instances:
-    """Solvable states, each equally likely."""
+def uniform_instances(puzzle: Puzzle, count: int, seed: int, purpose: Purpose | None = None) -> Instances:
+    """Solvable states, each equally likely. purpose: whose stream of this seed; None for the seed itself."""
     if count < 1:
         raise UndershootError(f"{count} random states were asked for; at least 1 is needed")
-    return Instances(f"uniform states, seed {seed}", puzzle.sample(count, seed), (None,) * count)
+    return Instances(f"uniform states, seed {seed}", puzzle.sample(count, _seed(seed, purpose)), (None,) * count)
 
 
-def scrambled_instances(puzzle: Puzzle, depths: list[int], per_depth: int, seed: int) -> Instances:
-    """Proper scrambles, `per_depth` of each depth."""
+def _seed(seed: int, purpose: Purpose | None) -> int:
+    return seed if purpose is None else stream(seed, purpose)
+
+
+def scrambled_instances(
+    puzzle: Puzzle, depths: list[int], per_depth: int, seed: int, purpose: Purpose | None = None
+) -> Instances:
+    """Proper scrambles, `per_depth` of each depth. purpose: as above."""
     if not depths or min(depths) < 0 or per_depth < 1:
         raise UndershootError(f"scrambles need depths from 0 and at least one of each; {depths} and {per_depth} came")
-    walked = scramble(puzzle.table, np.repeat(depths, per_depth), seed, ScrambleRule.PROPER)
+    walked = scramble(puzzle.table, np.repeat(depths, per_depth), _seed(seed, purpose), ScrambleRule.PROPER)
     shown = f"{depths[0]}..{depths[-1]}" if len(depths) > 1 else str(depths[0])
     name = f"proper scrambles of depth {shown}, {per_depth} each, seed {seed}"
     return Instances(name, walked.states, (None,) * len(walked.states))
@@ -56,21 +67,40 @@ def parse_depths(text: str) -> list[int]:
 
 def read_instances(puzzle: Puzzle, path: Path) -> Instances:
     """One state a line, `#` for comments, and where known the optimal cost in front: `57: 14 13 15 7 ...`."""
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UndershootError(f"cannot read the instances {path}: {getattr(error, 'strerror', None) or error}") from error
     states, costs = [], []
-    for number, line in enumerate(lines, start=1):
+    for number, line in _lines(path):
         content = line.split("#")[0].strip()
         if not content:
             continue
-        known = re.match(r"(\d+)\s*:\s*", content)
+        known = re.match(r"([0-9]{1,9})\s*:\s*", content)
         try:
             states.append(puzzle.parse(content[known.end() :] if known else content)[0])
         except UndershootError as error:
-            raise UndershootError(f"{path}, line {number}: {error}") from error
+            raise UndershootError(f"{path}, line {number}: {shortened(str(error))}") from error
         costs.append(int(known[1]) if known else None)
     if not states:
         raise UndershootError(f"{path} holds no instances; write one state a line")
     return Instances(path.name, np.array(states, dtype=np.uint8), tuple(costs))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers; one that has no end in sight is refused."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            number = 0
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                if len(line) > LONGEST_LINE:
+                    raise UndershootError(
+                        f"{path}, line {number} is longer than {LONGEST_LINE:,} characters; write one state a line"
+                    )
+                yield number, line
+    except OSError as error:
+        raise cannot(f"read the instances {path}", error) from error
+    except UnicodeDecodeError as error:
+        raise UndershootError(f"cannot read the instances {path}, which are no text: {error}") from error
+
+
+def shortened(text: str, most: int = 300) -> str:
+    """Without its middle, if it is long."""
+    return text if len(text) <= most else f"{text[: most // 2]} [...] {text[-most // 2 :]}"

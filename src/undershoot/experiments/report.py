@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from undershoot.errors import UndershootError
+from undershoot.errors import UndershootError, cannot
 from undershoot.experiments import figures, tables
 from undershoot.experiments.items import Item
 from undershoot.experiments.protocol import PUZZLES, Profile
@@ -50,9 +50,8 @@ def make_report(store: Store, profile: Profile, items: list[Item]) -> Report:
     try:
         return _made_report(store, profile, items)
     except OSError as error:
-        raise UndershootError(
-            f"cannot write the report to {store.folder}: {error.strerror}; what was computed is kept, --only report goes on"
-        ) from error
+        where = f"write the report to {store.folder}" + ("" if error.filename is None else f" ({error.filename})")
+        raise cannot(where, error, "what was computed is kept, --only report goes on") from error
 
 
 def _made_report(store: Store, profile: Profile, items: list[Item]) -> Report:

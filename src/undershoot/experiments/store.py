@@ -5,22 +5,19 @@ import io
 import json
 import warnings
 import zipfile
-import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from undershoot import trust
-from undershoot.errors import UndershootError
+from undershoot.errors import UndershootError, cannot
 from undershoot.experiments.items import VOUCHED, Files, Item
-from undershoot.files import written_atomically
+from undershoot.files import check_writable, read_json, written_atomically
 
 if TYPE_CHECKING:
     import pyarrow
 
 PROFILE, RUNS, ITEMS, RECORDS, SECONDS = "profile.json", "runs.json", "items", "records.parquet", "seconds.txt"
-DAMAGE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, EOFError, RuntimeError, OSError)
-"""What reading a damaged archive may end in."""
 
 
 class Store:
@@ -35,22 +32,29 @@ class Store:
             if self.is_new and folder.exists() and any(folder.iterdir()):
                 raise UndershootError(f"{folder} holds other files and no reproduction; choose another folder with --out")
         except OSError as error:
-            raise UndershootError(f"cannot use {folder}: {error.strerror}; choose another folder with --out") from error
+            raise cannot(f"use {folder}", error, "choose another folder with --out") from error
         if not self.is_new:
             _check_profile(folder / PROFILE, profile)
+        if (folder / ITEMS).exists() and not (folder / ITEMS).is_dir():
+            raise UndershootError(f"{folder / ITEMS} is a file, but what is done goes into a folder of that name; move it away")
 
     def begin(self, run: dict[str, Any]) -> None:
         """What is kept from now on was made by this: the command, the machine, the versions."""
+        self.runs()  # refused now, not when there is something to keep
+        try:
+            check_writable(self.folder / PROFILE)
+        except OSError as error:
+            raise cannot(f"write to {self.folder}", error, "mend that, or choose another folder with --out") from error
         self._run = run
 
     def runs(self) -> list[dict[str, Any]]:
         """All that added to it."""
-        try:
-            found: list[dict[str, Any]] = json.loads((self.folder / RUNS).read_text())
-        except FileNotFoundError:
+        path = self.folder / RUNS
+        if not path.exists():
             return []
-        except ValueError as error:
-            raise UndershootError(f"{self.folder / RUNS} is damaged; move it away") from error
+        found = read_json(path, "the list of runs")
+        if not isinstance(found, list) or not all(isinstance(run, dict) for run in found):
+            raise UndershootError(f"the list of runs {path} is damaged: it is no list of tables; move it away")
         return found
 
     def path(self, item: Item) -> Path:
@@ -65,23 +69,12 @@ class Store:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise UndershootError(
-                f"cannot read {path}: {error.strerror}; mend that, or choose another folder with --out"
-            ) from error
+            raise cannot(f"read {path}", error, "mend that, or choose another folder with --out") from error
         try:
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                files = {name: archive.read(name) for name in archive.namelist()}
-            about = json.loads(files.pop("item.json"))
-            if about["sha256"] != _checksums(files):
-                raise ValueError("its checksums do not match")
-            if about["key"] != item.key or about["spec"] != json.loads(json.dumps(item.spec)):
-                raise ValueError("it is of other work")
-            signature = bytes.fromhex(about.pop("signature", ""))
-        except DAMAGE as error:
+            files, statement, signature = _unpacked(data, item)
+        except Exception as error:  # a damaged archive fails in more ways than can be listed
             self._set_aside(path, str(error))
             return None
-        files.pop(VOUCHED, None)
-        statement = _statement(about)
         return {**files, VOUCHED: b""} if statement in self._made or trust.is_signed(statement, signature) else files
 
     def write(self, item: Item, files: Files) -> None:
@@ -108,7 +101,7 @@ class Store:
         found = []
         for item in items:
             if self.path(item).exists():
-                with zipfile.ZipFile(self.path(item)) as archive:
+                with suppress(zipfile.BadZipFile, KeyError, ValueError), zipfile.ZipFile(self.path(item)) as archive:
                     found.append(float(archive.read(SECONDS)))
         return found
 
@@ -117,9 +110,7 @@ class Store:
             with written_atomically(path) as file:
                 file.write(data)
         except OSError as error:
-            raise UndershootError(
-                f"cannot write {path}: {error.strerror}; what was done so far is kept, go on with --resume"
-            ) from error
+            raise cannot(f"write {path}", error, "what was done so far is kept, go on with --resume") from error
 
     def records(self, items: list[Item]) -> "pyarrow.Table":
         """The records of these items, in their order; those that have none, or are not done, are left out."""
@@ -130,7 +121,10 @@ class Store:
         for item in items:
             files = self.read(item)
             if files is not None and RECORDS in files:
-                tables.append(pyarrow.parquet.read_table(io.BytesIO(files[RECORDS])))
+                try:
+                    tables.append(pyarrow.parquet.read_table(io.BytesIO(files[RECORDS])))
+                except pyarrow.ArrowException as error:
+                    self._set_aside(self.path(item), str(error))
         return pyarrow.concat_tables(tables, promote_options="default") if tables else pyarrow.table({})
 
     def write_table(self, name: str, records: "pyarrow.Table") -> None:
@@ -158,6 +152,19 @@ def table_bytes(rows: list[dict[str, Any]] | dict[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
+def _unpacked(data: bytes, item: Item) -> tuple[Files, bytes, bytes]:
+    """The files of an item, the statement that this installation made it, and the signature under that."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        files = {name: archive.read(name) for name in archive.namelist() if name != VOUCHED}
+    about = json.loads(files.pop("item.json"))
+    signature = bytes.fromhex(about.pop("signature", ""))
+    if about["sha256"] != _checksums(files):
+        raise ValueError("its checksums do not match")
+    if about["key"] != item.key or about["spec"] != json.loads(json.dumps(item.spec)):
+        raise ValueError("it is of other work")
+    return files, _statement(about), signature
+
+
 def _statement(about: dict[str, Any]) -> bytes:
     """That this installation made an item, to be signed."""
     return json.dumps(["undershoot made this", about], sort_keys=True).encode()
@@ -168,13 +175,12 @@ def _checksums(files: Files) -> dict[str, str]:
 
 
 def _check_profile(path: Path, profile: dict[str, Any]) -> None:
-    try:
-        theirs = json.loads(path.read_text())
-        name = theirs["name"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UndershootError(f"{path} is damaged; choose another folder with --out") from error
+    theirs = read_json(path, "the profile")
+    if not isinstance(theirs, dict) or "name" not in theirs:
+        raise UndershootError(f"the profile {path} is damaged: it names no profile; choose another folder with --out")
     if theirs != json.loads(json.dumps(profile)):
         differing = ", ".join(key for key in profile if theirs.get(key) != json.loads(json.dumps(profile[key])))
+        name = theirs["name"]
         raise UndershootError(
             f"{path.parent} holds a reproduction of the profile {name} (with another {differing}); choose another --out"
         )

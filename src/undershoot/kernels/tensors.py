@@ -18,15 +18,15 @@ class TensorMoves:
     def __init__(self, table: MoveTable, device: torch.device | str = "cpu") -> None:
         self.table, self.device = table, torch.device(device)
         forward, packing = table.forward, packing_of(table)
-        self.source = torch.from_numpy(forward.source).to(self.device, torch.int64)
-        self.shift = torch.from_numpy(forward.shift).to(self.device, torch.int16)
-        self.modulus = torch.from_numpy(table.modulus.astype("int16")).to(self.device)
-        self.legal = torch.from_numpy(forward.legal).to(self.device)
-        self.goals = torch.from_numpy(table.goals).to(self.device)
-        self.alike = torch.from_numpy(table.alike).to(self.device, torch.int64)
-        self.word = torch.from_numpy(packing.word).to(self.device, torch.int64)
+        self.source = torch.tensor(forward.source).to(self.device, torch.int64)
+        self.shift = torch.tensor(forward.shift).to(self.device, torch.int16)
+        self.modulus = torch.tensor(table.modulus.astype("int16")).to(self.device)
+        self.legal = torch.tensor(forward.legal).to(self.device)
+        self.goals = torch.tensor(table.goals).to(self.device)
+        self.alike = torch.tensor(table.alike).to(self.device, torch.int64)
+        self.word = torch.tensor(packing.word).to(self.device, torch.int64)
         # uint64 sums wrap around exactly like int64 ones.
-        self.weight = torch.from_numpy(packing.weight.view("int64")).to(self.device)
+        self.weight = torch.tensor(packing.weight.view("int64")).to(self.device)
         self.words = int(packing.word[-1]) + 1
 
     def contexts(self, states: Tensor) -> Tensor:
@@ -77,15 +77,15 @@ class TensorScrambles:
             raise NotAvailable("this puzzle has states that no move leads to; its scrambles are made on the CPU only")
         self.table, self.max_depth, self.device = table, max_depth, torch.device(device)
         self.distinct = rule is ScrambleRule.PROPER and table.presses_commute
-        self.source = torch.from_numpy(steps.source).to(self.device, torch.int64)
-        self.shift = torch.from_numpy(steps.shift).to(self.device, torch.int16)
-        self.landing = torch.from_numpy(steps.landing).to(self.device, torch.int64)
-        self.follows = torch.from_numpy(followers(table, rule)).to(self.device)
-        self.presses = torch.from_numpy(steps.legal[0].nonzero()[0]).to(self.device, torch.int64)
-        self.modulus = torch.from_numpy(table.modulus.astype("int16")).to(self.device)
-        self.goals = torch.from_numpy(table.goals).to(self.device)
+        self.source = torch.tensor(steps.source).to(self.device, torch.int64)
+        self.shift = torch.tensor(steps.shift).to(self.device, torch.int16)
+        self.landing = torch.tensor(steps.landing).to(self.device, torch.int64)
+        self.follows = torch.tensor(followers(table, rule)).to(self.device)
+        self.presses = torch.tensor(steps.legal[0].nonzero()[0]).to(self.device, torch.int64)
+        self.modulus = torch.tensor(table.modulus.astype("int16")).to(self.device)
+        self.goals = torch.tensor(table.goals).to(self.device)
         first = (table.goals == table.cursor).argmax(axis=1) if table.cursor is not None else table.goals[:, 0] * 0
-        self.first_context = torch.from_numpy(first).to(self.device, torch.int64)
+        self.first_context = torch.tensor(first).to(self.device, torch.int64)
 
     def __call__(self, count: int, depth: Tensor, seed: Tensor) -> Tensor:
         """uint8[count, n]; depth and seed are int64 tensors of one number, the depth at most `max_depth`."""

@@ -42,6 +42,8 @@ def load(path: Path) -> Puzzle:
         return replace(_build(data), definition=text)
     except UndershootError as error:
         raise PuzzleFileError(f"{path}: {error}") from error
+    except (RecursionError, ValueError) as error:  # of tables in tables, and of numbers with thousands of digits
+        raise PuzzleFileError(f"{path}: a value is too deep or too long: {error}") from error
 
 
 def _build(data: dict[str, Any]) -> Puzzle:

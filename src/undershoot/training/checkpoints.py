@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import torch
@@ -62,13 +63,33 @@ def save_checkpoint(folder: Path, recipe: dict[str, Any], learner: Learner, posi
     metadata["sha256"] = _digest(tensors, metadata)
     with written_atomically(folder / f"step-{position.step:09}.safetensors") as file:
         file.write(save(tensors, metadata))
-    for old in sorted(folder.glob("step-*.safetensors"))[:-KEPT]:
+    for old in _found(folder)[:-KEPT]:
         old.unlink(missing_ok=True)
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints in a folder, by their steps; what is named like one and cannot be one is refused."""
+    if folder.exists() and not folder.is_dir():
+        raise UndershootError(f"{folder} is a file, but checkpoints go into a folder of that name; move it away")
+    found = _found(folder)
+    for path in set(folder.glob("step-*.safetensors")).difference(found):
+        raise UndershootError(f"{path} is no checkpoint: its name holds no step, or it is no file; move it away")
+    return found
+
+
+def _found(folder: Path) -> list[Path]:
+    named = (path for path in folder.glob("step-*.safetensors") if re.fullmatch(r"step-[0-9]{9,10}", path.stem))
+    return sorted((path for path in named if path.is_file()), key=step_of)
+
+
+def step_of(path: Path) -> int:
+    """Of a checkpoint, by its name."""
+    return int(path.stem.removeprefix("step-"))
 
 
 def load_checkpoint(folder: Path, recipe: dict[str, Any], learner: Learner) -> Position | None:
     """Take up the last checkpoint that is whole; those that are not are named in a warning. None if there is none."""
-    paths = sorted(folder.glob("step-*.safetensors"), reverse=True)
+    paths = checkpoints(folder)[::-1]
     for number, path in enumerate(paths):
         try:
             tensors, position = _read(path, recipe, learner.parameters.flat.shape[0])
@@ -104,14 +125,30 @@ def _read(path: Path, recipe: dict[str, Any], size: int) -> tuple[dict[str, AnyA
         raise UndershootError(f"{path} is no checkpoint of undershoot")
     if stated != _digest(tensors, metadata):
         raise UndershootError(f"the checkpoint {path} is damaged: its contents do not match its checksum")
-    theirs = json.loads(metadata["recipe"])
+    theirs, position = _json(path, metadata, "recipe"), _json(path, metadata, "position")
     differing = [key for key, value in recipe.items() if theirs.get(key) != value]
     if differing:
         keys = ", ".join(differing)
         raise OtherRun(f"the checkpoint {path} belongs to another run (with another {keys}); choose another folder")
     if any(tensor.shape != (size,) or tensor.dtype != np.float32 for tensor in tensors.values()):
         raise UndershootError(f"the checkpoint {path} holds a network of another size")
-    return tensors, Position(**json.loads(metadata["position"]))
+    kinds = get_type_hints(Position)
+    fits = set(position) == set(kinds) and all(
+        isinstance(value, kinds[name]) and not isinstance(value, bool) for name, value in position.items()
+    )
+    if not fits or position["step"] != step_of(path):
+        raise UndershootError(f"the checkpoint {path} is damaged: it does not say how far the run has come")
+    return tensors, Position(**position)
+
+
+def _json(path: Path, metadata: dict[str, str], name: str) -> dict[str, Any]:
+    try:
+        found = json.loads(metadata[name])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise UndershootError(f"the checkpoint {path} is damaged: its {name} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise UndershootError(f"the checkpoint {path} is damaged: its {name} is no table")
+    return found
 
 
 def _digest(tensors: dict[str, AnyArray], metadata: dict[str, str]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from undershoot.errors import UndershootError
+from undershoot.files import read_text
 from undershoot.kernels.scrambles import ScrambleRule
 
 WARM_UP = 200
@@ -193,6 +194,8 @@ class Recipe:
                 value = document["value"]
             except tomllib.TOMLDecodeError:
                 value = text.strip()  # a word without its quotes
+            except (ValueError, RecursionError) as error:
+                raise UndershootError(f"--set: the value of {key.strip()} is too long or too deep: {error}") from error
             *tables, name = key.strip().split(".")
             place = data
             for table in tables:
@@ -210,17 +213,19 @@ def recipe_from(data: dict[str, Any], where: str, defaults: Recipe | None = None
         curriculum = data.get("curriculum", {})
         if isinstance(curriculum, dict):
             data = {**usual, **data, "curriculum": {**usual["curriculum"], **curriculum}}
-    recipe: Recipe = _build(Recipe, data, where)
+    try:
+        recipe: Recipe = _build(Recipe, data, where)
+    except (ValueError, RecursionError) as error:  # of numbers with thousands of digits, and of tables in tables
+        raise UndershootError(f"{where}: a value is too long or too deep: {error}") from error
     return recipe
 
 
 def read_recipe(path: Path, defaults: Recipe | None = None) -> Recipe:
     """From a TOML file; keys that it does not give are those of `defaults`."""
+    text = read_text(path, "the recipe")
     try:
-        data = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise UndershootError(f"cannot read the recipe {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         raise UndershootError(f"{path} is not a TOML file: {error}") from error
     if "puzzle" not in data:
         name = defaults.puzzle if defaults is not None else "tiles-3x3"

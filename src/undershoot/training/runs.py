@@ -1,16 +1,17 @@
 """The folder of a run: its recipe, metrics and checkpoints, and at the end the bundle."""
 
 import json
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
-from undershoot.errors import UndershootError
-from undershoot.files import written_atomically
+from undershoot.errors import UndershootError, cannot
+from undershoot.files import naming, written_atomically
 from undershoot.puzzles.puzzle import Puzzle
-from undershoot.training.checkpoints import Position, load_checkpoint, save_checkpoint
+from undershoot.training.checkpoints import Position, checkpoints, load_checkpoint, save_checkpoint, step_of
 from undershoot.training.learner import Learner
 from undershoot.training.recipe import Recipe, read_recipe
 
@@ -21,34 +22,68 @@ except ImportError:  # Windows
     fcntl = None
 
 
+LARGEST = 1e18
+"""No number in the metrics is larger."""
+
+
 class Run:
-    """recipe.toml, metrics.jsonl, checkpoints/ and bundle/."""
+    """recipe.toml, metrics.jsonl, checkpoints/ and bundle/.
+
+    From the beginning to the end of `alone` no other process trains in the folder; nothing is written before that is sure.
+    """
 
     def __init__(self, folder: Path, puzzle: Puzzle, recipe: Recipe, resume: bool = False) -> None:
         self.folder, self.recipe = folder, recipe
         self.checkpoints, self.metrics, self.bundle = folder / "checkpoints", folder / "metrics.jsonl", folder / "bundle"
         self.identity = {**_fixed(recipe), "fingerprint": puzzle.table.fingerprint}
         """What checkpoints of this run say of themselves."""
+        self._held: IO[str] | None = None
+        self._inside = 0
         self._check(resume)
         folder.mkdir(parents=True, exist_ok=True)
+        self._lock()
+        self._check(resume)  # another process may have been here
+        self._sweep()
+        self.checkpoints.mkdir(exist_ok=True)
         with written_atomically(folder / "recipe.toml") as file:
             file.write(recipe.to_toml().encode())
-        self.checkpoints.mkdir(exist_ok=True)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """One training at a time in this folder; the system lets go when the process ends, however it ends."""
-        if fcntl is None:
+        self._lock()
+        self._inside += 1
+        try:
             yield
+        finally:
+            self._inside -= 1
+            if not self._inside and self._held is not None:
+                self._held.close()
+                self._held = None
+
+    def _lock(self) -> None:
+        if fcntl is None or self._held is not None:
             return
-        with (self.folder / ".lock").open("w") as held:
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise UndershootError(
-                    f"another process trains in {self.folder}; wait for it, or choose another --out"
-                ) from error
-            yield
+        held = (self.folder / ".lock").open("w")
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            held.close()
+            raise UndershootError(f"another process trains in {self.folder}; wait for it, or choose another --out") from error
+        except OSError as error:  # a file system without locks
+            warnings.warn(f"{self.folder} cannot be locked ({error.strerror}): let no other process train there", stacklevel=3)
+        self._held = held
+
+    def _sweep(self) -> None:
+        """Remove what was half written by a process that died: no other one is here."""
+        for folder, form in (
+            (self.folder, ".recipe.toml.*"),
+            (self.folder, ".metrics.jsonl.*"),
+            (self.checkpoints, ".step-*.*"),
+        ):
+            for path in folder.glob(form):
+                if path.is_file():
+                    path.unlink(missing_ok=True)
 
     def _check(self, resume: bool) -> None:
         if not self.folder.exists():
@@ -59,6 +94,7 @@ class Run:
         if not known.exists():
             if any(path.name not in (".lock", "checkpoints") for path in self.folder.iterdir()):
                 raise UndershootError(f"{self.folder} holds other files and no run; choose another folder with --out")
+            checkpoints(self.checkpoints)
             return
         other = read_recipe(known).to_dict()
         mine = _fixed(self.recipe)
@@ -73,9 +109,11 @@ class Run:
             raise UndershootError(f"{self.folder} holds another run ({keys}); choose another folder with --out")
         if not resume:
             raise UndershootError(f"{self.folder} holds this run already; go on with --resume, or choose another --out")
-        made = max((int(path.stem[5:]) for path in self.checkpoints.glob("step-*.safetensors")), default=0)
+        made = max(map(step_of, checkpoints(self.checkpoints)), default=0)
         if made > self.recipe.steps:
             raise UndershootError(f"{self.folder} has made {made:,} steps already; {self.recipe.steps:,} were asked for")
+        if self.metrics.exists() and not self.metrics.is_file():
+            raise UndershootError(f"{self.metrics} is no file, but metrics go into a file of that name; move it away")
 
     def resume(self, learner: Learner) -> Position | None:
         """Where the last checkpoint was; None at the beginning. Metrics of steps that are made again are dropped."""
@@ -100,7 +138,7 @@ class Run:
 
     def _write(self, position: Position, **fields: Any) -> None:
         clock = {"seconds": round(position.seconds, 3), "evaluation_seconds": round(position.evaluation_seconds, 3)}
-        with self.metrics.open("a") as file:
+        with naming(self.metrics), self.metrics.open("a") as file:
             file.write(json.dumps({**fields, **clock}) + "\n")
 
 
@@ -110,12 +148,33 @@ def _fixed(recipe: Recipe) -> dict[str, Any]:
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The metrics of a run so far; a last line that was cut off is left out."""
+    """The metrics of a run so far; a line that is damaged, or was cut off, is named in a warning and left out."""
     path = folder / "metrics.jsonl"
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise cannot(f"read the metrics {path}", error) from error
     rows = []
-    for line in path.read_text(errors="replace").splitlines() if path.exists() else []:
+    for number, line in enumerate(lines, start=1):
         try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if _is_row(row):
+            rows.append(row)
+        else:
+            warnings.warn(f"{path}, line {number} is damaged; it is left out, the others are kept", stacklevel=2)
     return rows
+
+
+def _is_row(row: Any) -> bool:
+    """Whether it is a line of metrics: numbers by name, a step and a depth among them."""
+    return (
+        isinstance(row, dict)
+        and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in row.values())
+        and not any(abs(value) > LARGEST for value in row.values())
+        and isinstance(row.get("step"), int)
+        and "depth" in row
+    )

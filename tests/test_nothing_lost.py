@@ -1,0 +1,317 @@
+"""What was made stays: bundles, runs and records, whatever ends a process or was there before."""
+
+import errno
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import commands
+import undershoot as us
+from undershoot import files
+from undershoot.bundles.bundle import FLOAT
+from undershoot.bundles.reading import read_bundle
+from undershoot.experiments import comparison
+from undershoot.training.recipe import Curriculum, Recipe
+from undershoot.training.recipes import recipe
+from undershoot.training.runs import Run, read_metrics
+
+SMALL = ["--set=hidden=[8,8]", "--set=curriculum.interval=50", "--set=curriculum.max_depth=3", "--set=curriculum.states=5"]
+OLD, NEW = {"config.json": b"old", "model": b"old" * 1000}, {"config.json": b"new", "model": b"new" * 1000, "more": b"new"}
+
+
+def trained(folder: Path, *arguments: str, code: int = 0) -> Any:
+    """What `undershoot train` says of a small run, as JSON."""
+    done = commands.undershoot("train", "tiles-2x3", *SMALL, "--out", str(folder), "--json", *arguments, code=code)
+    return json.loads(done.stdout) if code == 0 else done.stderr
+
+
+def small(steps: int) -> Recipe:
+    curriculum = Curriculum(max_depth=3, interval=50, states=5)
+    return replace(recipe(us.puzzle("tiles-2x3")), hidden=(8, 8), steps=steps, curriculum=curriculum)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 100 steps whose bundle was converted, calibrated and certified."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    trained(folder, "--steps=100")
+    commands.undershoot("calibrate", str(folder), "--whole-numbers")
+    commands.undershoot("certify", str(folder))
+    return folder
+
+
+@pytest.fixture
+def run(certified: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(certified, tmp_path / "run"))
+
+
+def test_a_finished_run_that_is_resumed_leaves_its_bundle_alone_and_says_so(run: Path) -> None:
+    before = contents(run / "bundle")
+    assert "certificate.json" in before
+    said = trained(run, "--steps=100", "--resume")
+    assert (said["left_alone"], said["kept"]) == (True, None)
+    assert contents(run / "bundle") == before
+    shown = commands.undershoot("train", "tiles-2x3", *SMALL, "--out", str(run), "--steps=100", "--resume").stdout
+    assert "its bundle was there already: it is left as it is" in shown
+    assert contents(run / "bundle") == before
+
+
+def test_a_finished_run_without_its_bundle_writes_it(run: Path) -> None:
+    shutil.rmtree(run / "bundle")
+    assert trained(run, "--steps=100", "--resume")["left_alone"] is False
+    assert read_bundle(run).weights_digest == read_bundle(run / "bundle-float").weights_digest
+
+
+def test_a_run_that_goes_further_keeps_the_bundle_that_was_calibrated(run: Path) -> None:
+    before = contents(run / "bundle")
+    said = trained(run, "--steps=150", "--resume")
+    assert (said["left_alone"], said["kept"]) == (False, str(run / "bundle-before-150"))
+    assert contents(run / "bundle-before-150") == before
+    assert (read_bundle(run).arithmetic, read_bundle(run).figures["steps"]) == (FLOAT, 150)
+    commands.undershoot("calibrate", str(run))
+    (run / "bundle-before-200").mkdir()
+    calibrated = contents(run / "bundle")
+    shown = commands.undershoot("train", "tiles-2x3", *SMALL, "--out", str(run), "--steps=200", "--resume").stdout
+    assert f"is kept: {run / 'bundle-before-200-2'}\n" in shown
+    assert contents(run / "bundle-before-200-2") == calibrated
+    assert not contents(run / "bundle-before-200")
+
+
+def test_a_bundle_that_only_the_run_itself_wrote_is_replaced_when_it_goes_further(tmp_path: Path) -> None:
+    trained(tmp_path / "run", "--steps=50")
+    assert trained(tmp_path / "run", "--steps=100", "--resume")["kept"] is None
+    assert not list((tmp_path / "run").glob("bundle-*"))
+
+
+def test_a_damaged_bundle_is_kept_when_a_run_writes_another(run: Path) -> None:
+    (run / "bundle" / "model.safetensors").write_bytes(b"damaged")
+    said = trained(run, "--steps=100", "--resume")
+    assert (Path(said["kept"]) / "model.safetensors").read_bytes() == b"damaged"
+    assert read_bundle(run).figures["steps"] == 100
+
+
+def test_a_trainer_that_is_refused_changes_nothing_in_the_folder(tmp_path: Path) -> None:
+    running = Run(tmp_path / "run", us.puzzle("tiles-2x3"), small(100))
+    before = contents(tmp_path / "run" / "checkpoints"), (tmp_path / "run" / "recipe.toml").read_bytes()
+    with running.alone():
+        assert "another process trains in" in trained(tmp_path / "run", "--steps=200", "--resume", code=2)
+    assert (contents(tmp_path / "run" / "checkpoints"), (tmp_path / "run" / "recipe.toml").read_bytes()) == before
+
+
+def test_no_lock_is_left_in_a_folder_that_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    assert "holds other files and no run" in trained(tmp_path, code=2)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_bundle_is_written_where_a_link_points(run: Path) -> None:
+    (run / "bundle" / "certificate.json").unlink()
+    link = run.parent / "link"
+    link.symlink_to(run / "bundle")
+    commands.undershoot("certify", str(link))
+    assert link.is_symlink()
+    assert (run / "bundle" / "certificate.json").exists()
+    assert not (run / "bundle").is_symlink()
+
+
+def test_records_are_written_where_a_link_points(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "there" / "records")  # which is not there yet
+    for _ in range(2):
+        commands.undershoot("bench", "tiles-2x3", "--random=2", "--out", str(tmp_path / "link"))
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "there" / "records").read_bytes()[:4] == b"PAR1"
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with files.written_atomically(tmp_path / "pipe") as file:
+        file.write(b"data")
+    assert os.read(reader, 10) == b"data"
+    os.close(reader)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from undershoot import files
+
+where, number, moment = sys.argv[2], int(sys.argv[3]), sys.argv[4]
+calls = 0
+
+def dying(real):
+    def call(*arguments, **options):
+        global calls
+        calls += 1
+        if (calls, moment) == (number, "before"):
+            os._exit(9)
+        found = real(*arguments, **options)
+        if (calls, moment) == (number, "after"):
+            os._exit(9)
+        return found
+    return call
+
+if where == "exchange":
+    files._exchanged = dying(files._exchanged)
+else:
+    files._exchanged = lambda *_: False
+    os.rename = dying(os.rename)
+files.write_folder(Path(sys.argv[1]), {"config.json": b"new", "model": b"new" * 1000, "more": b"new"})
+"""
+MOMENTS = [("exchange", 1), ("rename", 1), ("rename", 2)]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize(("step", "number"), MOMENTS)
+def test_a_kill_at_any_step_leaves_the_old_or_the_new_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, number: int, moment: str
+) -> None:
+    folder = tmp_path / "a [x]" / "bundle"  # brackets are no pattern
+    files.write_folder(folder, OLD)
+    command = [sys.executable, "-c", KILLED, str(folder), step, str(number), moment]
+    assert subprocess.run(command, check=False).returncode == 9
+    assert folder.exists() or (step, number, moment) in (("rename", 1, "after"), ("rename", 2, "before"))
+    monkeypatch.setattr(files, "MOMENT", 0)
+    files.put_back(folder)
+    assert contents(folder) in (OLD, NEW)
+    long_ago = time.time() - 2 * files.LONG_AGO
+    for left in folder.parent.glob(".bundle.*"):
+        os.utime(left, (long_ago, long_ago))
+    files.write_folder(folder, NEW)
+    assert contents(folder) == NEW
+    assert [path.name for path in folder.parent.iterdir()] == ["bundle"]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_step_that_is_refused_leaves_the_old_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    folder, calls, real = tmp_path / "bundle", [], os.rename
+    files.write_folder(folder, OLD)
+
+    def refusing(*arguments: Any) -> None:
+        calls.append(arguments)
+        if len(calls) == number:
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES), arguments[0])
+        real(*arguments)
+
+    monkeypatch.setattr(files, "_exchanged", lambda *_: False)
+    monkeypatch.setattr(os, "rename", refusing)
+    with pytest.raises(OSError, match="Permission denied"):
+        files.write_folder(folder, NEW)
+    assert contents(folder) == OLD
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
+
+
+def test_folders_are_exchanged_in_one_step_on_linux(tmp_path: Path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("other systems need not have it")
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    assert files._exchanged(tmp_path / "a", tmp_path / "b")
+    assert (tmp_path / "a" / "b").exists()
+    assert (tmp_path / "b" / "a").exists()
+    assert not files._exchanged(tmp_path / "a", tmp_path / "nowhere")
+
+
+def test_commands_find_a_bundle_whose_replacement_was_cut_short(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOMENT", 0)
+    for place, name in ((run / "bundle", run), (run / "bundle", run / "bundle")):
+        (run / ".bundle.abcdefgh.part" / "new").mkdir(parents=True)
+        place.rename(run / ".bundle.abcdefgh.part" / "replaced")
+        shown = commands.undershoot("solve", "tiles-2x3", "--heuristic", str(name)).stdout
+        assert "optimal, proven" in shown
+
+
+def test_a_bundle_that_somebody_removed_does_not_come_back(tmp_path: Path) -> None:
+    (tmp_path / ".bundle.abcdefgh.part" / "replaced").mkdir(parents=True)  # of a process that died after the last step
+    files.put_back(tmp_path / "bundle")
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_folders_of_others_are_not_swept_away(tmp_path: Path) -> None:
+    others = tmp_path / ".bundle.mine.part"
+    others.mkdir()
+    (others / "thesis.txt").write_text("mine")
+    os.utime(others, (0, 0))
+    files.write_folder(tmp_path / "bundle", NEW)
+    assert (others / "thesis.txt").exists()
+
+
+def test_a_damaged_line_of_metrics_costs_that_line_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    trained(folder, "--steps=100")
+    lines = (folder / "metrics.jsonl").read_bytes().splitlines()
+    whole = read_metrics(folder)
+    damaged = [b"[]", b'{"step": "x", "depth": 1}', b'{"step": 1', b"\xff\xfe", b"[" * 100_000, b'{"step": 1e999, "depth": 1}']
+    (folder / "metrics.jsonl").write_bytes(b"\n".join([lines[0], *damaged, *lines[1:], b""]))
+    arguments = ("train", "tiles-2x3", *SMALL, "--out", str(folder), "--steps=100", "--resume")
+    said = commands.undershoot(*arguments).stderr
+    for number in range(2, 2 + len(damaged)):
+        assert f"{folder / 'metrics.jsonl'}, line {number} is damaged" in said
+    assert len(said.splitlines()) == len(damaged)
+    assert read_metrics(folder) == whole
+    assert (folder / "metrics.jsonl").read_bytes().splitlines() == lines
+
+
+def test_what_a_killed_process_half_wrote_in_a_run_is_removed(tmp_path: Path) -> None:
+    trained(tmp_path / "run", "--steps=50")
+    left = tmp_path / "run" / "checkpoints" / ".step-000000100.safetensors.abcdefgh"
+    left.touch()
+    trained(tmp_path / "run", "--steps=100", "--resume")
+    assert not left.exists()
+
+
+def test_a_place_that_records_cannot_be_written_to_is_refused_before_any_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(comparison, "solve_batch", lambda *_, **__: pytest.fail("it searched"))
+    for place in (tmp_path / "file" / "below" / "records", tmp_path, tmp_path / ("x" * 300)):
+        done = commands.undershoot("bench", "tiles-2x3", "--random=2", "--out", str(place), code=2)
+        assert f"cannot write the records {place}: " in done.stderr
+        assert "choose another place" in done.stderr
+        assert done.stdout == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_what_bench_found_is_shown_although_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str]
+) -> None:
+    out = tmp_path / "records"
+    monkeypatch.setattr(os, "fsync", full)
+    done = commands.undershoot("bench", "tiles-2x3", "--random=2", "--out", str(out), *more, code=1)
+    assert f"undershoot: cannot write the records {out}: the disk is full; make room and try again\n" in done.stderr
+    assert json.loads(done.stdout)["instances"] == 2 if more else "proven optimal" in done.stdout
+    assert "written" not in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_does_not_cost_the_bundle_that_was_there(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = contents(run / "bundle")
+    monkeypatch.setattr(os, "fsync", full)
+    done = commands.undershoot("certify", str(run), code=1)
+    assert "the disk is full; make room and try again" in done.stderr
+    assert str(run / "bundle") in done.stderr
+    assert contents(run / "bundle") == before
+    assert not list(run.glob(".bundle*"))
