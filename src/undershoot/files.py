@@ -71,7 +71,7 @@ def naming(path: Path, alias: str | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename in (None, alias):
+        if error.errno is not None and error.filename in (None, alias):
             error.filename = str(path)
         raise
 

@@ -40,7 +40,7 @@ def insisting_on_ctrl_c() -> Iterator[threading.Event]:
         while not is_over.wait(AGAIN_AFTER):
             with lock:
                 if not is_over.is_set() and signal.getsignal(signal.SIGINT) is handle:  # not where a command answers itself
-                    _thread.interrupt_main()
+                    _interrupt_main_thread()
 
     def say(unraisable: Any) -> None:
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
@@ -59,6 +59,14 @@ def insisting_on_ctrl_c() -> Iterator[threading.Event]:
             is_over.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.unraisablehook = said_by
+
+
+def _interrupt_main_thread() -> None:
+    """By a signal, which wakes it also where it waits or sleeps; on Windows when it is back in Python."""
+    if sys.platform == "win32":
+        _thread.interrupt_main()
+    else:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def ended_by_ctrl_c(command: Callable[..., None]) -> Callable[..., None]:
