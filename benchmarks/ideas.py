@@ -24,7 +24,8 @@ from torch import Tensor, nn
 
 import undershoot as us
 from undershoot.arrays import F32
-from undershoot.calibration.catalogue import Wanted, calibrate
+from undershoot.calibration.calibrator import Wanted
+from undershoot.calibration.catalogue import calibrate
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.combined import best_rounding, round_up

@@ -18,7 +18,8 @@ from undershoot.arrays import AnyArray
 from undershoot.bundles.bundle import Bundle
 from undershoot.bundles.documents import read_signed, signed
 from undershoot.bundles.loading import load
-from undershoot.calibration.catalogue import METHODS, Wanted, calibrate
+from undershoot.calibration.calibrator import Wanted
+from undershoot.calibration.catalogue import METHODS, calibrate
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.neural import Network, NeuralHeuristic, evaluate
 from undershoot.heuristics.whole_numbers import to_whole_numbers

@@ -15,7 +15,8 @@ from test_bundles import some_network
 from undershoot.bundles.bundle import Bundle
 from undershoot.bundles.loading import load
 from undershoot.bundles.reading import read_bundle
-from undershoot.calibration.catalogue import METHODS, READS, Wanted, calibrate
+from undershoot.calibration.calibrator import Wanted
+from undershoot.calibration.catalogue import METHODS, calibrate, calibrator
 from undershoot.certification import certificate, check_every_state, check_sample, sampled_guarantee
 from undershoot.guarantees import Guarantee, Optimality, OptimalityKind, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic
@@ -237,7 +238,10 @@ def test_calibrate_certify_and_check_from_the_command_line(tmp_path: Path) -> No
             ["--method=conformal", "--n=20"],
             "`conformal` has 20 labels; for a rate of at most 0.05 with confidence 0.95 it needs 59",
         ),
-        (["--method=max", "--labels=scramble", "--population=scrambles"], "labels are upper bounds"),
+        (
+            ["--method=max", "--labels=scramble", "--population=scrambles"],
+            "which are upper bounds (scramble depth); use --labels",
+        ),
         (["--method=best"], 'no method "best"'),
         (["--rounding=up"], '--rounding is "up"; allowed are none, integer, parity'),
         (["--method=conformal", "--alpha=2"], "alpha is 2.0"),
@@ -277,12 +281,12 @@ GIVEN = {
 @pytest.mark.parametrize("method", METHODS)
 def test_options_that_a_method_does_not_go_by_are_refused(small: Path, method: str) -> None:
     before = (small / "config.json").read_bytes()
-    assert set().union(*READS.values()) == set(GIVEN)
-    for name in set(GIVEN) - READS[method]:
+    assert frozenset().union(*(calibrator(name).reads for name in METHODS)) == set(GIVEN)
+    for name in set(GIVEN) - calibrator(method).reads:
         error = undershoot("calibrate", str(small), "--method", method, f"--{name}={GIVEN[name]}", code=2)
         assert f"--{name} was given, but `{method}` does not go by it" in " ".join(error.split())
     assert (small / "config.json").read_bytes() == before
-    read = {name: GIVEN[name] for name in READS[method]}
+    read = {name: GIVEN[name] for name in calibrator(method).reads}
     undershoot("calibrate", str(small), "--method", method, *(f"--{name}={value}" for name, value in read.items()))
     assert read_bundle(small).calibration is not None
 

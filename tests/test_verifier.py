@@ -21,7 +21,8 @@ import undershoot as us
 from undershoot import verifier
 from undershoot.bundles.bundle import SHIPPED, Bundle
 from undershoot.bundles.documents import digest
-from undershoot.calibration.catalogue import Wanted, calibrate
+from undershoot.calibration.calibrator import Wanted
+from undershoot.calibration.catalogue import calibrate
 from undershoot.certification import certificate, check_every_state
 from undershoot.guarantees import Rounding
 from undershoot.heuristics.calibrated import Calibration

@@ -32,6 +32,14 @@ _HOMES = {
     "Recipe": "undershoot.training.recipe",
     "recipe": "undershoot.training.recipes",
     "train": "undershoot.training.loop",
+    "Wanted": "undershoot.calibration.calibrator",
+    "calibrate": "undershoot.workflows.calibration",
+    "compare_methods": "undershoot.workflows.methods",
+    "certify": "undershoot.workflows.certification",
+    "check": "undershoot.workflows.certification",
+    "compare": "undershoot.experiments.comparison",
+    "Instances": "undershoot.experiments.instances",
+    "reproduce": "undershoot.workflows.reproduction",
     "UndershootError": "undershoot.errors",
 }
 __all__ = sorted(_HOMES)  # noqa: PLE0605
@@ -39,7 +47,10 @@ __all__ = sorted(_HOMES)  # noqa: PLE0605
 if TYPE_CHECKING:
     from undershoot.bundles.loading import heuristic as heuristic
     from undershoot.bundles.loading import load as load
+    from undershoot.calibration.calibrator import Wanted as Wanted
     from undershoot.errors import UndershootError as UndershootError
+    from undershoot.experiments.comparison import compare as compare
+    from undershoot.experiments.instances import Instances as Instances
     from undershoot.heuristics.neural import NeuralHeuristic as NeuralHeuristic
     from undershoot.kernels.cpu import apply as apply
     from undershoot.kernels.cpu import is_goal as is_goal
@@ -61,6 +72,11 @@ if TYPE_CHECKING:
     from undershoot.training.loop import train as train
     from undershoot.training.recipe import Recipe as Recipe
     from undershoot.training.recipes import recipe as recipe
+    from undershoot.workflows.calibration import calibrate as calibrate
+    from undershoot.workflows.certification import certify as certify
+    from undershoot.workflows.certification import check as check
+    from undershoot.workflows.methods import compare_methods as compare_methods
+    from undershoot.workflows.reproduction import reproduce as reproduce
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,8 @@ import undershoot as us
 from test_bundles import some_network
 from undershoot import trust
 from undershoot.bundles.bundle import Bundle
-from undershoot.calibration.catalogue import Wanted, calibrate
+from undershoot.calibration.calibrator import Wanted
+from undershoot.calibration.catalogue import calibrate
 from undershoot.certification import certificate, check_every_state
 from undershoot.guarantees import Rounding
 from undershoot.heuristics.whole_numbers import to_whole_numbers

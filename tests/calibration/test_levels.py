@@ -9,7 +9,8 @@ import pytest
 
 import undershoot as us
 from undershoot.bundles.bundle import Bundle
-from undershoot.calibration.catalogue import METHODS, Wanted, calibrate
+from undershoot.calibration.calibrator import Wanted
+from undershoot.calibration.catalogue import METHODS, calibrate
 from undershoot.calibration.levels import level_margins
 from undershoot.guarantees import Rounding
 from undershoot.heuristics.calibrated import CalibratedHeuristic

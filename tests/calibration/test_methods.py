@@ -1,8 +1,9 @@
 """Calibrators against their definitions, on small spaces and by hand."""
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from scipy import stats
 import undershoot as us
 from test_bundles import some_network
 from undershoot.arrays import AnyArray, States
-from undershoot.calibration.catalogue import METHODS, Wanted, calibrate, scores_of_space
+from undershoot.bundles.bundle import Bundle
+from undershoot.calibration.calibrator import Wanted
+from undershoot.calibration.catalogue import METHODS, calibrate, calibrator
 from undershoot.calibration.conformal import conformal
-from undershoot.calibration.evidence import Evidence, order_statistic
+from undershoot.calibration.evidence import Evidence, order_statistic, scores_of_space
 from undershoot.calibration.exceptions import exceptions
 from undershoot.calibration.grouped import grouped
 from undershoot.calibration.maximum import maximum
@@ -305,3 +308,31 @@ def test_no_scramble_of_a_calibration_is_one_of_training() -> None:
     for block in range(10):
         walked = us.scramble(puzzle.table, np.full(2000, 30), derived_seed(0, block)).states
         assert (walked == sample.states).all(axis=1).mean() < 0.01
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_says_what_it_is(name: str) -> None:
+    method = calibrator(name)
+    assert method.name == name
+    assert method.summary
+    assert method.reads <= {field.name for field in fields(Wanted)}
+    assert method.takes
+    network, _ = network_for("tiles-2x3")
+    sound = method.takes <= {LabelSource.EXACT, LabelSource.LOWER}
+    guarantee = method(network, Wanted(n=500, listed=0.1)).guarantee
+    assert (guarantee.standing is Standing.NONE) == (not sound)
+
+
+def test_a_bundle_is_calibrated_certified_and_checked_from_python(tmp_path: Path) -> None:
+    network, _ = network_for("tiles-2x3")
+    Bundle(network.puzzle, network.network).save(tmp_path / "b")
+    done = us.calibrate(tmp_path / "b", "conformal", us.Wanted(alpha=0.2, n=300))
+    assert (done.folder, done.calibration.guarantee.standing) == (tmp_path / "b", Standing.SAMPLED)
+    assert us.load(tmp_path / "b").guarantee == done.calibration.guarantee
+    compared = us.compare_methods(tmp_path / "b", us.Wanted(n=300))
+    assert [row["method"] for row in compared.rows] == ["none", *METHODS]
+    assert us.calibrate(tmp_path / "b", whole_numbers=True).kept == tmp_path / "b-float"
+    assert us.certify(tmp_path / "b").is_proven
+    checked = us.check(tmp_path / "b")
+    assert (checked.passed, checked.findings.violations, checked.findings.checked) == (True, 0, 360)
+    assert us.load(tmp_path / "b").guarantee.is_proven

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import undershoot as us
-from undershoot.calibration.catalogue import Wanted, calibrate
+from undershoot.calibration.calibrator import Wanted
+from undershoot.calibration.catalogue import calibrate
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.combined import best_rounding
 from undershoot.heuristics.neural import NeuralHeuristic

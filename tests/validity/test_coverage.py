@@ -9,9 +9,8 @@ import pytest
 
 import undershoot as us
 from undershoot.arrays import AnyArray
-from undershoot.calibration.catalogue import scores_of_space
 from undershoot.calibration.conformal import conformal
-from undershoot.calibration.evidence import MOST_GROUPS, Evidence
+from undershoot.calibration.evidence import MOST_GROUPS, Evidence, scores_of_space
 from undershoot.calibration.grouped import grouped
 from undershoot.calibration.maximum import maximum
 from undershoot.calibration.scramble import scramble

@@ -1,7 +1,11 @@
 """At most a wanted share of overestimates."""
 
-from undershoot.calibration.evidence import Evidence, order_statistic
+from undershoot.arrays import AnyArray
+from undershoot.calibration.calibrator import DRAWN, Calibrator, Fitted, Wanted
+from undershoot.calibration.evidence import Evidence, of_states, order_statistic
+from undershoot.calibration.populations import LabelSource
 from undershoot.guarantees import Guarantee, Standing
+from undershoot.heuristics.neural import NeuralHeuristic
 
 
 def conformal(evidence: Evidence, alpha: float, confidence: float | None) -> tuple[float, Guarantee]:
@@ -14,3 +18,20 @@ def conformal(evidence: Evidence, alpha: float, confidence: float | None) -> tup
         confidence=confidence,
         labels=len(scores),
     )
+
+
+def fit(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
+    """From states drawn for it."""
+    evidence = of_states(network, wanted)
+    margin, guarantee = conformal(evidence, wanted.alpha, wanted.confidence)
+    return Fitted(guarantee, margin, labels=len(evidence.scores), population=evidence.population)
+
+
+CALIBRATOR = Calibrator(
+    "conformal",
+    "a wanted rate of overestimates",
+    DRAWN | {"alpha"},
+    frozenset({LabelSource.EXACT, LabelSource.LOWER}),
+    fit,
+    holds_on_average=True,
+)

@@ -10,11 +10,16 @@ import numpy as np
 from scipy import stats
 
 from undershoot.arrays import I64, AnyArray
+from undershoot.calibration.calibrator import Wanted
+from undershoot.calibration.populations import LabelSource, Population, draw
 from undershoot.errors import UndershootError
 from undershoot.guarantees import LabelKind, Labels
 from undershoot.heuristics.families import Family
+from undershoot.heuristics.neural import NeuralHeuristic, evaluate
+from undershoot.oracles.distance_table import DistanceTable
 
 MOST_GROUPS = 256
+CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +50,31 @@ def score(family: Family, raw: AnyArray, labels: Labels) -> AnyArray:
     if not np.isfinite(raw).all():
         raise UndershootError("the network gives values that are not finite; its weights are too large")
     return family.scores(raw, labels.costs)
+
+
+def of_states(
+    network: NeuralHeuristic,
+    wanted: Wanted,
+    population: Population | None = None,
+    source: LabelSource | None = None,
+) -> Evidence:
+    """Scores of states drawn from the wanted population, with the wanted labels; or from and with others."""
+    source = source or wanted.labels or LabelSource.EXACT
+    sample = draw(network.puzzle, population or wanted.population, source, wanted.n, wanted.seed, wanted.depths)
+    raw = evaluate(network.raw, sample.states, wanted.threads)
+    groups = network.family.groups(raw, MOST_GROUPS + 1)
+    return Evidence(sample.population, score(network.family, raw, sample.labels), sample.labels.kind, groups)
+
+
+def scores_of_space(network: NeuralHeuristic, distances: DistanceTable, threads: int) -> AnyArray:
+    """float64[N] for every state of a table, in its order."""
+    result = np.empty(distances.states)
+    true_cost = distances.true_costs(np.float32)
+    for start in range(0, distances.states, CHUNK * threads):
+        stop = min(start + CHUNK * threads, distances.states)
+        raw = evaluate(network.raw, distances.states_of_rows(start, stop), threads)
+        result[start:stop] = score(network.family, raw, Labels(LabelKind.EXACT, true_cost[start:stop]))
+    return result
 
 
 def order_statistic(method: str, scores: AnyArray, alpha: float, confidence: float | None) -> float:

@@ -4,17 +4,23 @@ import math
 
 import numpy as np
 
-from undershoot.calibration.evidence import MOST_GROUPS, Evidence, order_statistic
+from undershoot.arrays import AnyArray
+from undershoot.calibration.calibrator import DRAWN, Calibrator, Fitted, Wanted
+from undershoot.calibration.evidence import MOST_GROUPS, Evidence, of_states, order_statistic
+from undershoot.calibration.populations import LabelSource
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, Standing
+from undershoot.heuristics.neural import NeuralHeuristic
 
 
-def grouped(evidence: Evidence, alpha: float, confidence: float) -> tuple[tuple[float, ...], Guarantee]:
+def grouped(evidence: Evidence, alpha: float, confidence: float | None) -> tuple[tuple[float, ...], Guarantee]:
     """t_g = an order statistic of the scores of group g, by what the network says rounded down, which is known at test time.
 
     Within a group the draws are independent draws of the group. Each of the G groups seen fails with probability at most
     (1 - confidence) / G, so all hold together with the confidence. A group that was not seen, or too seldom, answers h0.
     """
+    if confidence is None:
+        raise UndershootError("`grouped` needs a confidence between 0 and 1")
     scores = evidence.sound_scores("grouped")
     count = 1 + int(np.minimum(evidence.groups, MOST_GROUPS - 1).max())
     group = np.minimum(evidence.groups, count)  # one more, for what is above all that was seen
@@ -41,3 +47,19 @@ def grouped(evidence: Evidence, alpha: float, confidence: float) -> tuple[tuple[
         labels=len(scores),
         groups=fitted,
     )
+
+
+def fit(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
+    """From states drawn for it."""
+    evidence = of_states(network, wanted)
+    margins, guarantee = grouped(evidence, wanted.alpha, wanted.confidence)
+    return Fitted(guarantee, group_margins=margins, labels=len(evidence.scores), population=evidence.population)
+
+
+CALIBRATOR = Calibrator(
+    "grouped",
+    "a wanted rate in every group of states by what the network says",
+    DRAWN | {"alpha"},
+    frozenset({LabelSource.EXACT, LabelSource.LOWER}),
+    fit,
+)

@@ -1,17 +1,21 @@
 """No overestimate in the sample."""
 
-from undershoot.calibration.evidence import Evidence
+from undershoot.arrays import AnyArray
+from undershoot.calibration.calibrator import DRAWN, Calibrator, Fitted, Wanted
+from undershoot.calibration.evidence import Evidence, of_states
+from undershoot.calibration.populations import LabelSource
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, Standing
+from undershoot.heuristics.neural import NeuralHeuristic
 
 
-def maximum(evidence: Evidence, confidence: float) -> tuple[float, Guarantee]:
+def maximum(evidence: Evidence, confidence: float | None) -> tuple[float, Guarantee]:
     """t = max over the sample of the scores.
 
     If the share above t in the population were more than alpha, all n draws would have missed it, which has probability at
     most (1 - alpha)^n. So with confidence 1 - beta it is at most alpha = 1 - beta^(1/n).
     """
-    if not 0 < confidence < 1:
+    if confidence is None or not 0 < confidence < 1:
         raise UndershootError(f"the confidence is {confidence}; allowed are numbers between 0 and 1, without them")
     scores = evidence.sound_scores("max")
     rate = 1 - (1 - confidence) ** (1 / len(scores))
@@ -22,3 +26,13 @@ def maximum(evidence: Evidence, confidence: float) -> tuple[float, Guarantee]:
         confidence=confidence,
         labels=len(scores),
     )
+
+
+def fit(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
+    """From states drawn for it."""
+    evidence = of_states(network, wanted)
+    margin, guarantee = maximum(evidence, wanted.confidence)
+    return Fitted(guarantee, margin, labels=len(evidence.scores), population=evidence.population)
+
+
+CALIBRATOR = Calibrator("max", "no overestimate in a sample", DRAWN, frozenset({LabelSource.EXACT, LabelSource.LOWER}), fit)

@@ -10,7 +10,7 @@ from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
 from undershoot.guarantees import Heuristic, LabelKind, Labels
 from undershoot.heuristics.analytic import base
 from undershoot.kernels.cpu import is_goal, unpack
-from undershoot.kernels.scrambles import scramble
+from undershoot.kernels.scrambles import deepest, scramble
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
@@ -20,6 +20,7 @@ from undershoot.search.options import SearchOptions
 from undershoot.search.results import labels as labels_of_searches
 
 MOST_LABELS = 100_000_000
+USUAL_DEPTH = 10
 SEARCH_BUDGET = 2_000
 """Expansions of the searches that give lower bounds, and of those whose states are drawn."""
 
@@ -61,10 +62,15 @@ def draw(
     source: LabelSource,
     count: int,
     seed: int,
-    depths: tuple[int, ...] = tuple(range(1, 11)),
+    depths: tuple[int, ...] | None = None,
     guide: Heuristic | None = None,
 ) -> Sample:
-    """`count` states, before goals are left out. guide: of the searches for EXPANDED; the base heuristic if none is given."""
+    """`count` states, before goals are left out.
+
+    depths: of scrambles; None for 1 to 10, as far as the puzzle has them. guide: of the searches for EXPANDED; None for base.
+    """
+    if depths is None:
+        depths = tuple(range(1, 1 + deepest(puzzle.table, USUAL_DEPTH)))
     if not 1 <= count <= MOST_LABELS:
         raise UndershootError(f"{count:,} labels were asked for; allowed are 1 to {MOST_LABELS:,}")
     if population is Population.SCRAMBLES and (not depths or min(depths) < 1):

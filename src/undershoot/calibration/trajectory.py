@@ -3,9 +3,12 @@
 import numpy as np
 
 from undershoot.arrays import AnyArray
-from undershoot.calibration.evidence import Evidence, order_statistic
+from undershoot.calibration.calibrator import DRAWN, Calibrator, Fitted, Wanted
+from undershoot.calibration.evidence import Evidence, order_statistic, scores_of_space
+from undershoot.calibration.populations import LabelSource, draw, whole_space
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, LabelKind, Standing, Subject
+from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.kernels.cpu import successors
 from undershoot.kernels.plan import forward_plan
 from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
@@ -55,3 +58,29 @@ def path_scores(distances: DistanceTable, scores: AnyArray) -> AnyArray:
             least[legal] = np.where(is_optimal, best[rows], np.inf)
             best[start:stop] = np.maximum(scores[start:stop], least.min(axis=1))
     return best
+
+
+def of_instances(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None = None) -> Evidence:
+    """Scores of instances drawn from the wanted population: of the optimal path that is best for the network."""
+    distances = whole_space(network.puzzle, "`trajectory`")
+    best = path_scores(distances, scores_of_space(network, distances, wanted.threads) if scores is None else scores)
+    sample = draw(network.puzzle, wanted.population, LabelSource.EXACT, wanted.n, wanted.seed, wanted.depths)
+    rows, _ = distances.look_up(sample.states)
+    return Evidence(sample.population, best[rows], LabelKind.EXACT, np.zeros(len(rows), dtype=np.int64))
+
+
+def fit(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
+    """From instances drawn for it."""
+    evidence = of_instances(network, wanted, scores)
+    margin, guarantee = trajectory(evidence, wanted.alpha, wanted.confidence)
+    return Fitted(guarantee, margin, labels=len(evidence.scores), population=evidence.population)
+
+
+CALIBRATOR = Calibrator(
+    "trajectory",
+    "a wanted rate of solutions that may not be optimal",
+    DRAWN | {"alpha"},
+    frozenset({LabelSource.EXACT}),
+    fit,
+    holds_on_average=True,
+)

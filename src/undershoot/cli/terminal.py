@@ -3,10 +3,10 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import typer
 
@@ -47,11 +47,18 @@ def print_json(document: dict[str, Any]) -> None:
     print(json.dumps(document, indent=2))
 
 
+class Report(Protocol):
+    """Shows how far the work is."""
+
+    def __call__(self, done: int, note: str, total: int | None = None) -> None:
+        """How much is done, of how much if that is known only now, and what is being done."""
+
+
 @contextmanager
-def progress(title: str, total: int | None) -> Iterator[Callable[[int, str], None]]:
+def progress(title: str, total: int | None = None) -> Iterator[Report]:
     """A progress bar on stderr for work longer than a second; nothing if that is not a terminal."""
     if not sys.stderr.isatty():
-        yield lambda done, note: None
+        yield lambda done, note, total=None: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -61,12 +68,12 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int, str], Non
     task = bar.add_task(title, total=total)
     began, shown = time.monotonic(), False
 
-    def report(done: int, note: str) -> None:
+    def report(done: int, note: str, total: int | None = None) -> None:
         nonlocal shown
         if not shown and time.monotonic() - began > 1:
             bar.start()
             shown = True
-        bar.update(task, completed=done, description=f"{title}, {note}")
+        bar.update(task, completed=done, description=f"{title}, {note}", total=total)
 
     try:
         yield report

@@ -17,7 +17,8 @@ from undershoot.arrays import F32, I64, AnyArray
 from undershoot.bundles.bundle import Bundle
 from undershoot.bundles.loading import heuristic as named
 from undershoot.bundles.reading import read_bundle
-from undershoot.calibration.catalogue import Wanted, calibrate
+from undershoot.calibration.calibrator import Wanted
+from undershoot.calibration.catalogue import calibrate
 from undershoot.certification import certificate, findings
 from undershoot.experiments.instances import Instances, scrambled_instances, uniform_instances
 from undershoot.experiments.items import VOUCHED, Files

@@ -1,0 +1,186 @@
+"""Calibrating a bundle: fit, try on fresh states, write, draw."""
+
+import dataclasses
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from undershoot import trust
+from undershoot.bundles.bundle import CERTIFICATE, CONFIG, Bundle, check_replaceable
+from undershoot.bundles.names import bundle_folder
+from undershoot.bundles.reading import read_bundle
+from undershoot.calibration.calibrator import Wanted
+from undershoot.calibration.catalogue import calibrator
+from undershoot.calibration.populations import LabelSource, Population, Sample, draw, whole_space
+from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
+from undershoot.experiments.figures import landscapes
+from undershoot.files import check_writable
+from undershoot.guarantees import Heuristic
+from undershoot.heuristics.analytic import base
+from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
+from undershoot.heuristics.survey import survey
+from undershoot.kernels.streams import Purpose, stream
+from undershoot.trust import Passed
+from undershoot.workflows.conversion import in_whole_numbers
+
+Progress = Callable[[int, str, int | None], None]
+"""Called with how much is done, what is being done, and how much there is in all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A calibrated heuristic on fresh states, independent of those that were fitted to."""
+
+    mean_before: float
+    """The mean of max(h0, network)."""
+    mean_after: float
+    violation_rate: float
+    """The share of states with h above the label."""
+    tested: int
+    tested_on: str
+    label: str
+    """What states were compared with: their true cost, or a lower bound of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """What a calibration came to, and where it is."""
+
+    bundle: Bundle
+    folder: Path
+    calibration: Calibration
+    trial: Trial
+    landscape: Path | None
+    """The picture of h by true cost, where true costs are known."""
+    kept: Path | None
+    """Where the network is kept in floats, if it was converted in its place."""
+    was_certified: bool
+    """Whether there was a certificate, which is gone."""
+
+
+def calibrate(
+    path: str | Path,
+    method: str = "exhaustive",
+    wanted: Wanted | None = None,
+    whole_numbers: bool = False,
+    out: Path | None = None,
+    progress: Progress | None = None,
+) -> Calibrated:
+    """Move the network of a bundle down until something is known about it, and write that into the bundle.
+
+    whole_numbers: first convert the network, whose values are then equal on all devices. out: write there, and leave the given
+    bundle alone. That it was fitted here is recorded; see `trust`.
+    """
+    fit, wanted = calibrator(method), wanted or Wanted(threads=os.cpu_count() or 1)
+    trained = read_bundle(path, with_calibration=False)
+    folder = _place(bundle_folder(path), out)
+    bundle = in_whole_numbers(trained, wanted.seed) if whole_numbers else trained
+    if out is not None:
+        _check_out(out, bundle)
+    kept = _place_of_floats(folder, trained) if whole_numbers and out is None else None
+    calibration = fit(bundle.raw, wanted)
+    heuristic = CalibratedHeuristic(bundle.raw, calibration)
+    trial = try_out(bundle, heuristic, fit.tried_on or wanted.population, wanted)
+    was_certified = (folder / CERTIFICATE).exists()
+    if kept is not None and not kept.exists():
+        trained.save(kept)
+    written = dataclasses.replace(bundle, calibration=calibration, folder=None)
+    written.save(folder)
+    trust.record(Passed.CALIBRATION, written.digest)
+    landscape = None
+    try:
+        landscape = draw_landscape(bundle, heuristic, folder, progress)
+    except OSError as error:  # the bundle is written; its picture is not worth losing the rest for
+        warnings.warn(f"the landscape was not drawn: cannot write {error.filename}: {error.strerror}", stacklevel=2)
+    return Calibrated(written, folder, calibration, trial, landscape, kept, was_certified)
+
+
+def _place(folder: Path, out: Path | None) -> Path:
+    """Where the calibrated bundle is to be written."""
+    if out is not None and folder.resolve() in (out.resolve(), *out.resolve().parents):
+        raise UndershootError(f"--out is {out}, in the bundle {folder} itself; choose another place, or leave --out out")
+    place = out or folder
+    check_replaceable(place)
+    check_writable(place, as_folder=True)
+    return place.resolve() if place.name in ("", "..") else place
+
+
+def _check_out(out: Path, bundle: Bundle) -> None:
+    """Refuse to replace another network: only a new calibration of the same one may take its place."""
+    if (out / CONFIG).exists() and read_bundle(out, with_calibration=False).weights_digest != bundle.weights_digest:
+        raise UndershootError(f"--out is {out}, where another network is; choose another place, or remove that one")
+
+
+def _place_of_floats(folder: Path, bundle: Bundle) -> Path:
+    """Where a network is kept whose bundle is about to hold whole numbers instead: beside it."""
+    kept = folder.with_name(f"{folder.name}-float")
+    if kept.exists() and read_bundle(kept, with_calibration=False).weights_digest != bundle.weights_digest:
+        raise UndershootError(
+            f"the network in floats would be kept as {kept}, but another one is there; move that away, or write the new "
+            "bundle elsewhere with --out"
+        )
+    return kept
+
+
+def try_out(bundle: Bundle, heuristic: CalibratedHeuristic, population: Population, wanted: Wanted) -> Trial:
+    """On fresh draws of a population."""
+    sample, label = _fresh(bundle, population, wanted)
+    after = heuristic(sample.states)
+    return Trial(
+        mean_before=float(bundle.raw(sample.states).mean()),
+        mean_after=float(after.mean()),
+        violation_rate=float((after > sample.labels.costs).mean()),
+        tested=len(sample.states),
+        tested_on=sample.population,
+        label=label,
+    )
+
+
+def _fresh(bundle: Bundle, population: Population, wanted: Wanted) -> tuple[Sample, str]:
+    """States and what their labels are called: true costs of the population if they can be had, scrambles if it cannot."""
+    kinds = ((LabelSource.EXACT, 10_000, "true cost"), (LabelSource.LOWER, 1_000, "lower bound of the cost"))
+    reason: UndershootError | None = None
+    for drawn_from, (source, count, label) in product((population, Population.SCRAMBLES), kinds):
+        try:
+            return draw(bundle.puzzle, drawn_from, source, count, stream(wanted.seed, Purpose.TEST), wanted.depths), label
+        except (NotAvailable, SpaceTooLarge) as error:
+            reason = error
+    raise UndershootError(f"there are no fresh states to test on: {reason}")
+
+
+def draw_landscape(
+    bundle: Bundle, heuristic: CalibratedHeuristic, folder: Path, progress: Progress | None = None
+) -> Path | None:
+    """h by true cost as a picture beside the bundle; None where true costs are not known."""
+    try:
+        distances = whole_space(bundle.puzzle, "the landscape")
+    except NotAvailable:
+        return None
+    drawn: dict[str, Heuristic] = {"network": bundle.raw, heuristic.calibration.method: heuristic, "h0": base(bundle.puzzle)}
+    curves: dict[str, list[tuple[float, float, float]]] = {}
+    for name, curve in drawn.items():
+        if progress is not None:
+            progress(len(curves), f"landscape of {name}", len(drawn))
+        by_cost = survey(curve, distances, os.cpu_count() or 1).by_cost
+        curves[name] = [(cost, mean, spread) for cost, (count, mean, spread) in enumerate(by_cost.tolist()) if count]
+    path = folder.parent / f"{folder.name}-landscape.png"
+    landscapes({f"{bundle.puzzle.name}: h by true cost, all {distances.states:,} states": curves}, path)
+    return path
+
+
+def margins_in_json(calibration: Calibration) -> dict[str, Any]:
+    """Margins as programs read them: t, or one for each group or level; JSON knows no infinity."""
+    several = calibration.has_several_margins
+    return {
+        "t": None if several else _or_none(calibration.margin),
+        "group_margins": [_or_none(margin) for margin in calibration.group_margins] or None,
+        "level_margins": [_or_none(margin) for margin in calibration.level_margins] or None,
+    }
+
+
+def _or_none(margin: float) -> float | None:
+    return margin if abs(margin) != float("inf") else None
