@@ -319,7 +319,7 @@ def test_every_method_says_what_it_is(name: str) -> None:
     assert method.takes
     network, _ = network_for("tiles-2x3")
     sound = method.takes <= {LabelSource.EXACT, LabelSource.LOWER}
-    guarantee = method(network, Wanted(n=500, listed=0.1)).guarantee
+    guarantee = method(network, Wanted(n=5000, listed=0.1)).guarantee
     assert (guarantee.standing is Standing.NONE) == (not sound)
 
 
