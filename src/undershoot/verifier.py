@@ -29,9 +29,9 @@ PUZZLE = """table.source U8 C A n; table.shift U8 C A n; table.modulus U16 n; ta
 LAYER = "layers.{0}.weight I8 w{0} w{1}; layers.{0}.bias I32 w{1}; layers.{0}.scale F32 w{1}"
 WHOLE, CHUNK = 2**24, 4096  # float32 holds every whole number up to the first; the second, states at a time, fit into caches
 MOST_KEYS, MOST_BYTES = 2**27, 2**26  # larger spaces (above about 50 million states) and larger files are not checked
-TEXT = """{name}: {states:,} states{within} enumerated, h above the true cost on {violations:,} of them; the mean of h is
-{mean_h:.4f} of {mean_true:.4f}; {inconsistent_edges:,} of {edges:,} moves are inconsistent. The certificate is {verdict}.
-That is about the puzzle whose moves the bundle holds, whatever its name: fingerprint {fingerprint}."""
+TEXT = """{name}: {states:,} states{within} enumerated, h above the true cost on {violations:,} of them.
+The mean of h is {mean_h:.4f}, of the true cost {mean_true:.4f}; {inconsistent_edges:,} of {edges:,} moves are inconsistent.
+The certificate is {verdict}, for the puzzle whose moves the bundle holds, whatever its name: fingerprint {fingerprint}."""
 
 
 def need(holds: Any, why: str) -> bool:
@@ -47,7 +47,7 @@ def load(path: Path, schema: str = "") -> Any:
         need(path.is_file() and path.stat().st_size <= MOST_BYTES, f"there is no such file of at most {MOST_BYTES:,} bytes")
         return arrays_of(path.read_bytes(), schema) if schema else parse(path.read_bytes())
     except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
-        raise ValueError(f"{path.name} is missing or malformed ({type(error).__name__}: {str(error)!a})") from error
+        raise ValueError(f"{path.name} is missing or malformed ({type(error).__name__}: {str(error)!a:.200})") from error
 
 
 def parse(text: bytes) -> tuple[dict[str, Any], str]:
@@ -274,9 +274,9 @@ def verify(folder: Path) -> tuple[list[str], str]:
         for name, true in truth.items():
             stated = said.get(name)
             if type(true) is not type(stated) or not (math.isclose(true, stated) if type(true) is float else true == stated):
-                wrong.append(f"{file} says {name}: {stated!a}, but it is {true!a}")
-    name, within = ascii(config["puzzle"])[1:-1], "" if radius is None else f" within {radius} of a goal"
-    return wrong, TEXT.format(name=name, within=within, verdict="refuted:" if wrong else "confirmed", **found)
+                wrong.append(f"{file} says {name}: {stated!a:.99}, but it is {true!a}")
+    name, within = ascii(config["puzzle"])[1:-1][:99], "" if radius is None else f" within {radius} of a goal"
+    return wrong, TEXT.format(name=name, within=within, verdict="refuted" if wrong else "confirmed", **found)
 
 
 def main(arguments: list[str] | None = None) -> int:
