@@ -6,6 +6,7 @@ import sys
 import warnings
 from contextlib import suppress
 from io import TextIOWrapper
+from typing import Any
 
 from undershoot.cli.interruption import Interrupted, insisting_on_ctrl_c
 from undershoot.errors import UndershootError, cannot, machine_gave_out
@@ -39,15 +40,28 @@ def _run() -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without block characters shows question marks
-    from undershoot.cli.commands import app  # here, where an interruption is answered
+    from undershoot.cli.commands import UsageProblem, app  # here, where an interruption is answered
 
     try:
-        app()
+        code = app(standalone_mode=False)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except UsageProblem as error:
+        return _explain_usage(error)
     finally:
         sys.stdout.flush()  # at the end of the process nobody would say that the disk is full
-    return 0
+    return code if isinstance(code, int) else 0
+
+
+def _explain_usage(error: Any) -> int:
+    """What is wrong with what was typed, in a sentence where typer would draw a box; help for who typed nothing."""
+    if not str(error):
+        error.show()
+        return BAD_INPUT
+    context = getattr(error, "ctx", None)
+    command = "undershoot" if context is None else context.command_path
+    message = error.format_message().rstrip(".")
+    return _say(f"{message[:1].lower()}{message[1:]}; `{command} --help` says what is allowed", BAD_INPUT)
 
 
 def _explain(error: BaseException) -> int:

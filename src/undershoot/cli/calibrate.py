@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from undershoot.calibration.catalogue import METHODS
+from undershoot.cli.posing import given_options
 from undershoot.cli.terminal import AsJson, Seed, plain, print_json, progress, stdout
 from undershoot.errors import UndershootError
 
@@ -52,7 +53,7 @@ def calibrate(
     from undershoot.workflows.calibration import calibrate as run
     from undershoot.workflows.methods import compare_methods
 
-    given = [name for name in context.params if _was_given(context, name)]
+    given = given_options(context)
     _check_options(given, method, population, compare)
     wanted = Wanted(
         alpha,
@@ -122,12 +123,7 @@ def _show(calibrated: "Calibrated", as_json: bool) -> None:
         console.print(f"landscape: {calibrated.landscape}", soft_wrap=True)
 
 
-def _was_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
-def _check_options(given: list[str], method: str, population: str, compare: bool) -> None:
+def _check_options(given: set[str], method: str, population: str, compare: bool) -> None:
     """Refuse options that would not be read, rather than let somebody believe that they were."""
     from undershoot.calibration.catalogue import calibrator
 

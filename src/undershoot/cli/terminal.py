@@ -28,6 +28,11 @@ def count(number: int) -> str:
     return f"{number:,}" if number < 10**15 else f"{Decimal(number):.2e}"
 
 
+def or_dash(value: float | None, form: str, unit: str = "") -> str:
+    """A number in this form, or a dash for none."""
+    return "-" if value is None else f"{value:{form}}{unit}"
+
+
 def plain(text: str, style: str = "") -> Any:
     """Text in which brackets are just brackets."""
     from rich.text import Text

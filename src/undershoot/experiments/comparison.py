@@ -1,7 +1,7 @@
 """The same instances for several heuristics."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -89,12 +89,9 @@ def compare(
 
 
 def record_of(batch: Batch, i: int) -> dict[str, Any]:
-    """The fields of a result, with plain values."""
+    """The fields of a result, for a table."""
     result = batch.results[i]
-    fields = {**asdict(result), "status": result.status.value, "actions": " ".join(result.actions)}
-    fields["optimality"] = result.optimality.kind.value
-    fields["factor"] = result.optimality.factor
-    return fields
+    return {**result.to_json(), "actions": " ".join(result.actions)}
 
 
 def _summary(heuristic: Heuristic, batch: Batch, everyone: list[bool], bounds: list[int]) -> Summary:

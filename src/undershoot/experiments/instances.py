@@ -1,7 +1,9 @@
 """Which states to search from."""
 
 import re
+import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,7 +68,10 @@ def parse_depths(text: str) -> list[int]:
 
 
 def read_instances(puzzle: Puzzle, path: Path) -> Instances:
-    """One state a line, `#` for comments, and where known the optimal cost in front: `57: 14 13 15 7 ...`."""
+    """One state a line, `#` for comments, and where known the optimal cost in front: `57: 14 13 15 7 ...`.
+
+    path: `-` is standard input.
+    """
     states, costs = [], []
     for number, line in _lines(path):
         content = line.split("#")[0].strip()
@@ -86,7 +91,7 @@ def read_instances(puzzle: Puzzle, path: Path) -> Instances:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file with their numbers; one that has no end in sight is refused."""
     try:
-        with path.open(encoding="utf-8") as file:
+        with nullcontext(sys.stdin) if str(path) == "-" else path.open(encoding="utf-8") as file:
             number = 0
             while line := file.readline(LONGEST_LINE + 1):
                 number += 1

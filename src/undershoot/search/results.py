@@ -1,8 +1,9 @@
 """What a search found out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,12 @@ class Result:
     """States along the solution whose h is above the cost that the solution still needs. None seen proves nothing."""
     seconds: float
     """While this instance was being searched; instances that run in lock-step share the clock."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, as programs read them."""
+        fields = asdict(self)
+        fields |= {"status": self.status.value, "actions": list(self.actions), "optimality": self.optimality.kind.value}
+        return {**fields, "factor": self.optimality.factor, "probability": self.optimality.probability}
 
     @property
     def gap(self) -> int | None:

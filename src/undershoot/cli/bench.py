@@ -1,0 +1,124 @@
+"""undershoot bench"""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from undershoot.cli.posing import (
+    InstanceFile,
+    MaxExpanded,
+    MaxMemory,
+    MaxSeconds,
+    PerStep,
+    Random,
+    Threads,
+    TieRule,
+    Weight,
+    exclusive,
+    options,
+    random_or_listed,
+    refuse_unread,
+)
+from undershoot.cli.terminal import AsJson, PuzzleName, Seed, or_dash, plain, print_json, progress, stdout
+from undershoot.errors import UndershootError
+
+if TYPE_CHECKING:
+    from undershoot.experiments.comparison import Summary
+
+USUAL_COUNT = 100
+
+
+def bench(
+    context: typer.Context,
+    puzzle: PuzzleName,
+    heuristics: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Which to compare: names, or paths of bundles.")
+    ] = None,
+    random: Random = None,
+    scrambles: Annotated[
+        str | None, typer.Option(metavar="DEPTHS", help="Scrambles of these depths: 10, 1..10 or 2,4.")
+    ] = None,
+    per_depth: Annotated[int, typer.Option(help="How many scrambles of each depth.")] = 100,
+    instances: InstanceFile = None,
+    weight: Weight = 1.0,
+    ties: TieRule = "deep",
+    expand_per_step: PerStep = 1,
+    max_expanded: MaxExpanded = None,
+    max_seconds: MaxSeconds = None,
+    max_memory: MaxMemory = None,
+    threads: Threads = 1,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a record of each instance, as Parquet.")] = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Compare heuristics on the same instances."""
+    from undershoot.bundles.loading import default_heuristic
+    from undershoot.bundles.loading import heuristic as named
+    from undershoot.experiments.comparison import check_records, compare, write_records
+    from undershoot.experiments.instances import parse_depths, scrambled_instances
+    from undershoot.kernels.streams import Purpose
+    from undershoot.puzzles.catalogue import puzzle as by_name
+
+    exclusive(context, "random", "scrambles", "instances")
+    exclusive(context, "instances", "seed")
+    refuse_unread(context, {"per_depth": ("scrambles",)})
+    how = options(weight, ties, expand_per_step, max_expanded, max_seconds, max_memory)
+    if out is not None:
+        check_records(out)
+    chosen = by_name(puzzle)
+    if scrambles is not None:
+        posed = scrambled_instances(chosen, parse_depths(scrambles), per_depth, seed, Purpose.INSTANCES)
+    else:
+        posed = random_or_listed(chosen, USUAL_COUNT if random is None else random, instances, seed)
+    if heuristics is None:
+        heuristics = ",".join(dict.fromkeys((default_heuristic(chosen), "base", "zero")))
+    guides = [named(chosen, name.strip()) for name in heuristics.split(",") if name.strip()]
+    if not guides:
+        raise UndershootError("no heuristics are named; write for example --heuristics base,zero")
+    with progress(f"searching {chosen.name}", len(guides) * len(posed.states)) as report:
+        summaries, records = compare(chosen, posed, guides, how, threads, report)
+    refusal: UndershootError | None = None
+    if out is not None:
+        try:
+            write_records(out, records)
+        except UndershootError as error:  # what was found is shown nevertheless
+            refusal = error
+    if as_json:
+        document = {"puzzle": chosen.name, "population": posed.population, "instances": len(posed.states)}
+        print_json({**document, "heuristics": [asdict(summary) for summary in summaries]})
+    else:
+        _show_summaries(f"{chosen.name}: {len(posed.states):,} instances ({posed.population})", summaries)
+        if out is not None and refusal is None:
+            stdout().print(f"{len(records):,} records written to {out}", soft_wrap=True)
+    if refusal is not None:
+        raise refusal
+
+
+def _show_summaries(title: str, summaries: "list[Summary]") -> None:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2))
+    table.add_column("")
+    for s in summaries:
+        table.add_column(s.name, justify="right")
+    rows = {
+        "guarantee": [s.guarantee for s in summaries],
+        "solved": [f"{s.solve_rate:.1%}" for s in summaries],
+        "proven optimal": [f"{s.proven_rate:.1%}" for s in summaries],
+        "expanded, mean": [f"{s.mean_expanded:,.1f}" for s in summaries],
+        "  where all solved": [or_dash(s.mean_expanded_common, ",.1f") for s in summaries],
+        "  of these, f < cost": [or_dash(s.mean_expanded_below, ",.1f") for s in summaries],
+        "reopened": [f"{s.reopened:,}" for s in summaries],
+        "gap": [or_dash(s.gap_percent, ".2f", " %") for s in summaries],
+        "expanded per second": [f"{s.expanded_per_second:,.0f}" for s in summaries],
+        "seconds": [f"{s.seconds:.3f}" for s in summaries],
+        "peak memory": [f"{s.peak_bytes / 1e6:,.1f} MB" for s in summaries],
+    }
+    for label, cells in rows.items():
+        table.add_row(plain(label, "dim"), *cells)
+    console = stdout()
+    console.print(table)
+    about = "Means are over all instances; the gap is to the best lower bound known, over what was solved."
+    console.print(about, style="dim")

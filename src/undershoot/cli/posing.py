@@ -1,0 +1,79 @@
+"""What `solve` and `bench` share: which states to search from, and how."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from undershoot.errors import UndershootError
+
+if TYPE_CHECKING:
+    from undershoot.experiments.instances import Instances
+    from undershoot.puzzles.puzzle import Puzzle
+    from undershoot.search.options import SearchOptions
+
+InstanceFile = Annotated[
+    Path | None, typer.Option("--instances", metavar="FILE", help="One state a line; - for standard input.")
+]
+Random = Annotated[int | None, typer.Option(metavar="N", help="N uniformly random states.")]
+Weight = Annotated[float, typer.Option(help="f = g + weight * h; 1 is plain A*.")]
+TieRule = Annotated[str, typer.Option("--ties", metavar="deep|shallow", help="Which node of equal f comes first.")]
+PerStep = Annotated[int, typer.Option(help="Nodes taken before their children are evaluated together; 1 is classic A*.")]
+MaxExpanded = Annotated[int | None, typer.Option(help="Stop an instance after so many expansions.")]
+MaxSeconds = Annotated[float | None, typer.Option(help="Stop an instance after so many seconds.")]
+MaxMemory = Annotated[str | None, typer.Option(metavar="SIZE", help="All instances together, such as 500M or 4G.")]
+Threads = Annotated[int, typer.Option(help="Spread the instances over so many.")]
+
+
+def options(
+    weight: float, ties: str, per_step: int, max_expanded: int | None, max_seconds: float | None, max_memory: str | None
+) -> "SearchOptions":
+    """How to search, and when to stop."""
+    from undershoot.search.options import SearchOptions, Ties
+
+    if ties not in list(Ties):
+        raise UndershootError(f'--ties is "{ties}"; allowed are {" and ".join(Ties)}')
+    memory = None if max_memory is None else parse_bytes(max_memory)
+    return SearchOptions(weight, Ties(ties), per_step, max_expanded, max_seconds, memory)
+
+
+def parse_bytes(text: str) -> int:
+    """500M, 4G, 1.5GiB or a number of bytes."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKmMgGtT]?)(i?[bB])?\s*", text)
+    if not match:
+        raise UndershootError(f'"{text}" is no amount of memory; write 500M, 4G or a number of bytes')
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+
+
+def given_options(context: typer.Context) -> set[str]:
+    """The names of the parameters that the user wrote."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+
+
+def refuse_unread(context: typer.Context, readers: dict[str, tuple[str, ...]]) -> None:
+    """Refuse options that would not be read. readers: for an option, those of which at least one must be given, too."""
+    given = given_options(context)
+    for name, needed in readers.items():
+        if name in given and not given.intersection(needed):
+            wanted = " or ".join(f"--{other.replace('_', '-')}" for other in needed)
+            raise UndershootError(f"--{name.replace('_', '-')} was given, but nothing reads it without {wanted}; leave it out")
+
+
+def exclusive(context: typer.Context, *names: str) -> None:
+    """Refuse more than one of these."""
+    both = [name for name in names if name in given_options(context)]
+    if len(both) > 1:
+        shown = " and ".join("a state" if name == "state" else f"--{name.replace('_', '-')}" for name in both)
+        raise UndershootError(f"{shown} exclude one another; give one of them")
+
+
+def random_or_listed(puzzle: "Puzzle", count: int, file: Path | None, seed: int) -> "Instances":
+    """Those of the file, or so many uniformly random states."""
+    from undershoot.experiments.instances import read_instances, uniform_instances
+    from undershoot.kernels.streams import Purpose
+
+    if file is not None:
+        return read_instances(puzzle, file)
+    return uniform_instances(puzzle, count, seed, Purpose.INSTANCES)

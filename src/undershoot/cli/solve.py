@@ -1,0 +1,144 @@
+"""undershoot solve"""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from undershoot.cli.posing import (
+    InstanceFile,
+    MaxExpanded,
+    MaxMemory,
+    MaxSeconds,
+    PerStep,
+    Random,
+    Threads,
+    TieRule,
+    Weight,
+    exclusive,
+    options,
+    random_or_listed,
+)
+from undershoot.cli.terminal import AsJson, PuzzleName, Seed, plain, print_json, progress, stdout
+
+if TYPE_CHECKING:
+    from undershoot.arrays import States
+    from undershoot.guarantees import Heuristic
+    from undershoot.puzzles.puzzle import Puzzle
+    from undershoot.search.results import Result
+
+
+def solve(
+    context: typer.Context,
+    puzzle: PuzzleName,
+    state: Annotated[str | None, typer.Argument(metavar="[STATE]", help="A state or a scramble, in quotes.")] = None,
+    random: Random = None,
+    scramble_depth: Annotated[int | None, typer.Option(metavar="D", help="The goal, scrambled by D moves.")] = None,
+    instances: InstanceFile = None,
+    heuristic: Annotated[
+        str | None,
+        typer.Option(
+            help="learned, label-free, small, paper, base, zero, table, gf2, linear-conflict, or a path; a+b is the larger."
+        ),
+    ] = None,
+    weight: Weight = 1.0,
+    ties: TieRule = "deep",
+    expand_per_step: PerStep = 1,
+    max_expanded: MaxExpanded = None,
+    max_seconds: MaxSeconds = None,
+    max_memory: MaxMemory = None,
+    threads: Threads = 1,
+    show: Annotated[bool, typer.Option("--show", help="Step through the solutions.")] = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Solve a state, a scramble, states of a file or random states, optimally if the heuristic allows.
+
+    Where a learned heuristic comes with the package, that is used; otherwise the puzzle's own, `base`.
+    """
+    from undershoot.bundles.loading import default_heuristic
+    from undershoot.bundles.loading import heuristic as named
+    from undershoot.experiments.instances import scrambled_instances
+    from undershoot.kernels.streams import Purpose
+    from undershoot.puzzles.catalogue import puzzle as by_name
+    from undershoot.search.astar import solve_many
+
+    exclusive(context, "state", "random", "scramble_depth", "instances")
+    exclusive(context, "state", "seed")
+    exclusive(context, "instances", "seed")
+    how = options(weight, ties, expand_per_step, max_expanded, max_seconds, max_memory)
+    chosen = by_name(puzzle)
+    if state is not None:
+        states = chosen.parse(state)
+    elif scramble_depth is not None:
+        states = scrambled_instances(chosen, [scramble_depth], 1, seed, Purpose.INSTANCES).states
+    else:
+        states = random_or_listed(chosen, 1 if random is None else random, instances, seed).states
+    guide = named(chosen, heuristic or default_heuristic(chosen))
+    with progress(f"solving {chosen.name}", len(states)) as report:
+        results = solve_many(chosen, states, guide, how, threads=threads, progress=lambda done: report(done, guide.name))
+    if as_json:
+        found = [{"state": chosen.format(states[i : i + 1]), **result.to_json()} for i, result in enumerate(results)]
+        print_json({"puzzle": chosen.name, "heuristic": guide.name, "guarantee": str(guide.guarantee), "results": found})
+    elif len(results) == 1:
+        _show_one(chosen, states, guide, results[0], show)
+    else:
+        _show_many(chosen, states, guide, results, show)
+    if not all(result.cost is not None for result in results):
+        raise typer.Exit(1)
+
+
+def _show_one(puzzle: "Puzzle", states: "States", guide: "Heuristic", result: "Result", show: bool) -> None:
+    console = stdout()
+    console.print(puzzle.draw(states), "")
+    if result.cost is None:
+        console.print(plain("").append(result.status.sentence, "bold red").append(_bound(result)))
+    else:
+        moves = " ".join(result.actions) or "(already solved)"
+        console.print(moves, style="bold green", soft_wrap=True)
+        console.print(f"cost {result.cost}: {result.optimality} (cost - lower bound = {result.gap})")
+    console.print(
+        f"{result.expanded:,} expanded, {result.generated:,} generated, {result.evaluated:,} evaluated, "
+        f"{result.reopened:,} reopened, {result.seconds:.3f} s; heuristic {guide.name}: {guide.guarantee}"
+    )
+    if result.overestimates:
+        console.print(f"h was above the true cost of {result.overestimates} states along the solution", style="yellow")
+    if show:
+        _step_through(console, puzzle, states, result)
+
+
+def _bound(result: "Result") -> str:
+    """What is known of a state that was not solved; of one that cannot be solved there is nothing to bound."""
+    return "." if result.status.value == "unsolvable" else f". Every solution costs at least {result.lower_bound}."
+
+
+def _step_through(console: Any, puzzle: "Puzzle", states: "States", result: "Result") -> None:
+    import numpy as np
+
+    from undershoot.puzzles.notation import play
+
+    at, names = states[0], puzzle.table.action_names
+    for number, action in enumerate(result.actions, start=1):
+        at = play(puzzle.table, at, [names.index(action)])
+        console.print(f"\n{number}. {action}")
+        console.print(puzzle.draw(np.asarray(at)[None]))
+
+
+def _show_many(puzzle: "Puzzle", states: "States", guide: "Heuristic", results: "list[Result]", show: bool) -> None:
+    """For each the state, the solution, and in one line what is known of it."""
+    console = stdout()
+    for i, result in enumerate(results):
+        console.print(f"{i + 1}. {puzzle.format(states[i : i + 1])}", soft_wrap=True)
+        work = f"{result.expanded:,} expanded, {result.seconds:.3f} s"
+        if result.cost is None:
+            console.print(plain("   ").append(result.status.sentence, "bold red").append(_bound(result) + f" {work}"))
+            continue
+        console.print(plain("   ").append(" ".join(result.actions) or "(already solved)", "bold green"), soft_wrap=True)
+        console.print(f"   cost {result.cost}: {result.optimality}; {work}")
+        if show:
+            _step_through(console, puzzle, states[i : i + 1], result)
+    solved = [result for result in results if result.cost is not None]
+    proven = sum(result.optimality.kind.value == "proven" for result in results)
+    console.print(
+        f"{len(solved):,} of {len(results):,} solved, {proven:,} proven optimal, "
+        f"{sum(result.expanded for result in results):,} expanded; heuristic {guide.name}: {guide.guarantee}"
+    )
