@@ -388,19 +388,19 @@ def test_ctrl_c_ends_every_long_command_with_one_line_and_130(tmp_path: Path) ->
         assert lines[0].startswith("undershoot: interrupted")
 
 
-def press(then: Callable[[], None]) -> Callable[[], None]:
-    def app() -> None:
+def press(then: Callable[[bool], None]) -> Callable[[bool], None]:
+    def app(standalone_mode: bool) -> None:
         try:
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(1)
         except KeyboardInterrupt:
-            then()
+            then(standalone_mode)
 
     return app
 
 
-def raised(error: BaseException) -> Callable[[], None]:
-    def app() -> None:
+def raised(error: BaseException) -> Callable[[bool], None]:
+    def app(standalone_mode: bool) -> None:
         raise error
 
     return app
@@ -431,7 +431,7 @@ def test_an_interruption_that_a_library_swallows_is_made_again(monkeypatch: pyte
             for _ in range(1000):  # Python raises it here, and ignores it
                 pass
 
-    def app() -> None:
+    def app(standalone_mode: bool) -> None:
         Freed()
         time.sleep(30)
         raise SystemExit(0)
