@@ -36,6 +36,7 @@ def oracle(
                 "mean": table.mean,
                 "seconds": table.seconds,
                 "states_per_second": table.states / table.seconds,
+                "cached": None if table.cached is None else str(table.cached),
             }
         )
     else:
@@ -61,3 +62,5 @@ def _show_histogram(puzzle: "Puzzle", table: "DistanceTable") -> None:
         f"{table.states:,} states, mean cost {table.mean:.3f}, farthest {len(table.histogram) - 1}; "
         f"explored in {table.seconds:.2f} s ({table.states / table.seconds:,.0f} states per second)"
     )
+    if table.cached is not None:
+        console.print(f"from the cache: {table.cached}", soft_wrap=True)

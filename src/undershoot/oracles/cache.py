@@ -104,7 +104,7 @@ def load(path: Path, puzzle: Puzzle, radius: int | None) -> DistanceTable:
     kinds = [(keys.dtype, keys.shape[1:]), (histogram.dtype, histogram.shape[1:])]
     if kinds != [(np.dtype("<u8"), (words,)), (np.dtype("<i8"), ())] or not isinstance(about.get("seconds"), float):
         raise DamagedTable("it does not hold keys and a histogram")
-    table = DistanceTable(puzzle.table, keys, histogram, radius, about.get("is_bipartite") is True, about["seconds"])
+    table = DistanceTable(puzzle.table, keys, histogram, radius, about.get("is_bipartite") is True, about["seconds"], path)
     if not trust.has_passed(Passed.DISTANCES, digest):
         try:
             moves = verify(table, puzzle.space, threads=os.cpu_count() or 1)

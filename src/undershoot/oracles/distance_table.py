@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,8 @@ class DistanceTable:
     """Whether no move joins two states at distances that its cost, mod 2, forbids."""
     seconds: float
     """What the search took."""
+    cached: Path | None = None
+    """The file that it was read from; None if it was computed just now."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", read_only(self.keys))  # large, so not copied
@@ -86,4 +89,4 @@ class DistanceTable:
             raise UndershootError(f"this table goes from 0 to {self.radius}; a radius of {radius} was asked for")
         histogram = self.histogram[: radius + 1]
         keys = self.keys[: histogram.sum()]
-        return DistanceTable(self.table, keys, histogram, radius, self.is_bipartite, self.seconds)
+        return DistanceTable(self.table, keys, histogram, radius, self.is_bipartite, self.seconds, self.cached)
