@@ -86,6 +86,8 @@ def check_every_state(
 
     for done in in_chunks(distances.states, threads, evaluate):
         _report(progress, done, "every state")
+    if not np.isfinite(values).all() or not np.isfinite(highest).all():
+        raise UndershootError("the network gives values that are not finite; its weights are too large")
     done = distances.states
     moves = verify(
         distances, heuristic.puzzle.space, values, threads, lambda more: _report(progress, done + more, "every move")
@@ -96,15 +98,15 @@ def check_every_state(
 def findings(values: F32, highest: F32, distances: DistanceTable, moves: Moves | None) -> Findings:
     """From the values of all states, float32[N], and what they might be in other arithmetic."""
     true_cost = distances.true_costs()
-    above = np.flatnonzero(values > true_cost)
-    shown_rows = above if len(above) else np.flatnonzero(highest > true_cost)
+    above = np.flatnonzero(~(values <= true_cost))
+    shown_rows = above if len(above) else np.flatnonzero(~(highest <= true_cost))
     over = Survey.of(values, distances)
     first = shown_rows[:SHOWN]
     return Findings(
         states=distances.states,
         checked=distances.states,
         violations=len(above),
-        marginal=int((highest > true_cost).sum()) - len(above),
+        marginal=int((~(highest <= true_cost)).sum()) - len(above),
         supremum=over.supremum,
         mean_h=over.mean_h,
         mean_true=over.mean_true,
@@ -170,17 +172,22 @@ def check_ball(bundle: Bundle, radius: int, before: dict[str, Any] | None = None
         )
 
 
-def certificate(bundle: Bundle, found: Findings) -> dict[str, Any]:
-    """For a calibrated bundle without violations; that this installation issued it is recorded."""
+def _document(bundle: Bundle, found: Findings) -> dict[str, Any]:
+    """The certificate that belongs to what was found; refused where there can be none."""
     calibration = bundle.calibration
     if calibration is None or found.violations or found.marginal or found.checked < found.states:
         raise UndershootError(f"{bundle.name} cannot be certified: it is not calibrated, not fully checked, or overestimates")
-    if found.radius is not None:
-        check_ball(bundle, found.radius)
     if calibration.group_margins and not bundle.raw.is_exact:
         # Across the edge of a group h may jump up, however small the step.
         raise UndershootError(f"{bundle.name} has a margin for each group, which needs exact values; use --whole-numbers")
-    document = {"format": CERTIFIED, "puzzle": bundle.puzzle.name, **bundle.subject, **found.figures}
+    return {"format": CERTIFIED, "puzzle": bundle.puzzle.name, **bundle.subject, **found.figures}
+
+
+def certificate(bundle: Bundle, found: Findings) -> dict[str, Any]:
+    """For a calibrated bundle without violations; that this installation issued it is recorded."""
+    document = _document(bundle, found)
+    if found.radius is not None:
+        check_ball(bundle, found.radius)
     trust.record(Passed.CERTIFICATE, dataclasses.replace(bundle, certificate=document).certificate_digest)
     return document
 
@@ -193,13 +200,18 @@ def confirm(bundle: Bundle, found: Findings) -> list[str]:
     stated = bundle.certificate
     if stated is None:
         raise UndershootError(f"{bundle.name} has no certificate; make one: undershoot certify {bundle.name}")
+    if found.violations or found.marginal:
+        return [f"violations is {found.violations + found.marginal}, the certificate says 0"]
     room = 0.0 if bundle.raw.is_exact else FLOAT_MARGIN
-    differing = []
-    for name, value in found.figures.items():
-        same = abs(value - stated[name]) <= room if isinstance(value, float) else value == stated[name]
-        if not same and not (name in ("edges", "inconsistent_edges") and stated[name] is None):
-            differing.append(f"{name} is {value}, the certificate says {stated[name]}")
-    if not (differing or found.violations or found.marginal or found.checked < found.states):
+    expected = _document(bundle, found)
+    if stated["edges"] is None and stated["inconsistent_edges"] is None:  # moves were not looked at, and it says so
+        expected |= {"edges": None, "inconsistent_edges": None}
+    differing = [f"there is {name!a:.40}, which no certificate has" for name in sorted(set(stated) - set(expected))]
+    for name, value in expected.items():
+        is_near = isinstance(value, float) and abs(value - float(stated[name])) <= room
+        if not is_near and (type(value), value) != (type(stated[name]), stated[name]):
+            differing.append(f"{name} is {value}, the certificate says {stated[name]!a:.80}")
+    if not differing:
         trust.record(Passed.CERTIFICATE, bundle.certificate_digest)
     return differing
 

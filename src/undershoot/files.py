@@ -77,16 +77,17 @@ def naming(path: Path, alias: str | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def written_atomically(path: Path) -> Iterator[BinaryIO]:
+def written_atomically(path: Path, follow_links: bool = True) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path` that takes its name once everything is on disk, or vanishes.
 
-    Through a link, what it points to is replaced. Devices and pipes are written to as they are.
+    Through a link, what it points to is replaced. Devices and pipes are written to as they are. In folders that others may
+    write to links are not followed, but replaced: they could lead anywhere.
     """
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if follow_links and path.exists() and not path.is_file() and not path.is_dir():
         with naming(path), path.open("wb") as file:
             yield file
         return
-    place = _behind_links(path)
+    place = _behind_links(path) if follow_links else path
     place.parent.mkdir(parents=True, exist_ok=True)
     with naming(path):
         handle, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)

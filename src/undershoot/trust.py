@@ -18,6 +18,7 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
+import undershoot
 from undershoot.files import written_atomically
 
 CHECKS = "undershoot checks 1"
@@ -35,8 +36,6 @@ class Passed(StrEnum):
     """It was fitted here, to labels that were drawn here."""
     DISTANCES = "distances"
     """A table of true costs was computed here, or verified."""
-    WORK = "work"
-    """A piece of a reproduction was made here."""
 
 
 class Untrusted(Exception):
@@ -123,12 +122,31 @@ def is_signed(what: bytes, signature: bytes) -> bool:
         return False
 
 
+def private_seed(seed: int, what: str) -> int:
+    """A seed that nobody else can foresee: it follows from the user's key, this seed, and what it is for.
+
+    Whoever could foresee which states are drawn could make a network that behaves on these alone. The same user draws the same
+    again; where there is no key, a process does.
+    """
+    try:
+        secret = key()
+    except Untrusted:
+        secret = _secret_of_this_process()
+    return int.from_bytes(hmac.digest(secret, json.dumps(["draws", seed, what]).encode(), hashlib.sha256)[:6], "little")
+
+
+@cache
+def _secret_of_this_process() -> bytes:
+    return secrets.token_bytes(KEY_BYTES)
+
+
 def record(kind: Passed, digest: str) -> None:
     """Remember that this digest passed: in the state folder, or where that cannot be, in this process, with a warning."""
     _of_this_process.add((kind, digest))
     try:
-        document = {"passed": kind, "digest": digest, "checks": CHECKS, "signature": sign(_statement(kind, digest)).hex()}
-        with written_atomically(_place(kind, digest)) as file:
+        document = {"passed": kind, "digest": digest, "checks": CHECKS, "version": undershoot.__version__}
+        document["signature"] = sign(_statement(kind, digest, undershoot.__version__)).hex()
+        with written_atomically(_place(kind, digest), follow_links=False) as file:
             file.write(json.dumps(document, indent=2).encode())
     except Untrusted as reason:
         _warn(f"what was checked is forgotten when this process ends: {reason}")
@@ -142,7 +160,7 @@ def has_passed(kind: Passed, digest: str) -> bool:
         return True
     try:
         document = json.loads(_place(kind, digest).read_bytes())
-        return is_signed(_statement(kind, digest), bytes.fromhex(document["signature"]))
+        return is_signed(_statement(kind, digest, document["version"]), bytes.fromhex(document["signature"]))
     except (Untrusted, OSError, ValueError, KeyError, TypeError, RecursionError):
         return False  # no record, or none of ours
 
@@ -151,8 +169,9 @@ def _place(kind: Passed, digest: str) -> Path:
     return state_folder() / "passed" / f"{kind}-{digest}.json"
 
 
-def _statement(kind: Passed, digest: str) -> bytes:
-    return json.dumps([CHECKS, kind, digest]).encode()
+def _statement(kind: Passed, digest: str, version: str) -> bytes:
+    """That a digest passed these checks, made by this version of the code."""
+    return json.dumps([CHECKS, version, kind, digest]).encode()
 
 
 @cache

@@ -1,8 +1,7 @@
 """A second pair of eyes on certificates: `python -m undershoot.verifier BUNDLE`. Exit codes: 0 confirmed, 1 refuted, 2 neither.
 
-It stands alone (numpy, the standard library, no other code of the package), is written from docs/bundles.md, and believes
-nothing in the bundle: it enumerates all states from the moves, with their true costs, computes h of each, and compares what it
-finds with what the certificate says. States are uint8[n, N] here: a row for each cell, a column for each state.
+It stands alone (numpy, no other code of the package), is written from docs/bundles.md, and believes nothing: it enumerates all
+states, with their true costs, computes h of each, and compares. States are uint8[n, N] here: a row a cell, a column a state.
 """
 
 import argparse
@@ -286,13 +285,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quiet", action="store_true", help="print only what is wrong")
     asked = parser.parse_args(arguments)
     try:
-        wrong, text = verify(asked.bundle)
-    except Exception as error:  # whatever it is: nothing was confirmed
-        reason = error if type(error) is ValueError else f"a file of it does not hold what it must ({error!r})"
+        wrong, text = verify(in_run if (in_run := asked.bundle / "bundle").is_dir() else asked.bundle)
+        if wrong or not asked.quiet:
+            print(text, *wrong, sep="\n", flush=True)
+    except (Exception, KeyboardInterrupt) as error:  # whatever it is: nothing was confirmed
+        reason = error if type(error) is ValueError else f"it does not hold what it must, or was interrupted ({error!r})"
+        sys.stdout = sys.stderr  # what cannot be written is not tried again
         print(f"{asked.bundle} cannot be checked: {reason}.", file=sys.stderr)
-        return 2
-    if wrong or not asked.quiet:
-        print(text, *wrong, sep="\n")
+        return 130 if isinstance(error, KeyboardInterrupt) else 2
     return 1 if wrong else 0
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ import undershoot as us
 from attacks.conftest import Make
 from attacks.forging import Change, Document, checksum, forge, read, sha256, write
 from undershoot import trust
+from undershoot.arrays import States
 from undershoot.bundles.bundle import SHIPPED
 from undershoot.bundles.reading import read_bundle
 from undershoot.guarantees import OptimalityKind, Rounding, Standing
+from undershoot.kernels.streams import Purpose, stream
 from undershoot.trust import Passed
 
 
@@ -188,6 +191,10 @@ def test_a_ball_does_not_become_the_whole_space(make: Make) -> None:
 
 
 FALSE_CERTIFICATES: dict[str, Change] = {
+    "another name": lambda d: d.update(puzzle="cube-2x2"),
+    "a name in colours": lambda d: d.update(puzzle="\x1b[31mcube"),
+    "one field more": lambda d: d.update(more=1),
+    "a number that is true": lambda d: d.update(inconsistent_edges=bool(d["inconsistent_edges"])),
     "fewer states": lambda d: d.update(states=300, checked=300),
     "another mean": lambda d: d.update(mean_h=d["mean_h"] + 1e-9),
     "another supremum": lambda d: d.update(supremum=-1.0),
@@ -199,9 +206,11 @@ FALSE_CERTIFICATES: dict[str, Change] = {
 @pytest.mark.parametrize("name", FALSE_CERTIFICATES)
 def test_a_certificate_that_says_something_else_is_refuted(make: Make, name: str) -> None:
     folder = forge(make(), certificate=FALSE_CERTIFICATES[name])
-    done = commands.undershoot("check", str(folder), code=1)
-    assert "the certificate says" in done.stdout
-    assert us.load(folder).guarantee.standing is Standing.NONE
+    done = commands.undershoot("check", str(folder), code=2 if name == "a number that is true" else 1)
+    assert "\x1b" not in done.stdout
+    if name != "a number that is true":
+        assert "the certificate says" in done.stdout or "which no certificate has" in done.stdout
+        assert us.load(folder).guarantee.standing is Standing.NONE
 
 
 REFUSED: dict[str, tuple[dict[str, Change], str]] = {
@@ -209,6 +218,13 @@ REFUSED: dict[str, tuple[dict[str, Change], str]] = {
     "not all checked": ({"certificate": lambda d: d.update(checked=5)}, "does not say that all states were checked"),
     "a negative radius": ({"certificate": lambda d: d.update(radius=-1)}, "does not say that all states were checked"),
     "a radius that is true": ({"certificate": lambda d: d.update(radius=True)}, "its radius is missing, or not of the right"),
+    "a mean of many digits": ({"certificate": lambda d: d.update(mean_h=10**400)}, "does not hold what a bundle holds"),
+    "a supremum of many digits": ({"certificate": lambda d: d.update(supremum=10**400)}, "does not hold what a bundle holds"),
+    "other names of moves": ({"config": lambda d: d.update(actions=["x"])}, "was made for another"),
+    "an encoding in colours": (
+        {"config": lambda d: d["networks"][0].update(encoding="\x1b[31mcells")},
+        r"no encoding '.x1b\[31mcells'",
+    ),
     "old arithmetic": ({"certificate": lambda d: d.update(arithmetic="x")}, "issued for another arithmetic"),
     "another h0": ({"certificate": lambda d: d.update(h0="0" * 64)}, "issued for another base heuristic"),
     "another parity": ({"certificate": lambda d: d.update(parity="0" * 64)}, "issued for another parity"),
@@ -280,6 +296,77 @@ def test_deep_nesting_is_refused_by_name(make: Make, name: str) -> None:
     (folder / name).write_text('{"digest": ' + "[" * 200_000)
     with pytest.raises(us.UndershootError, match=name):
         us.load(folder)
+
+
+def test_a_pipe_in_a_bundle_is_not_waited_for(make: Make) -> None:
+    folder = make()
+    (folder / "certificate.json").unlink()
+    os.mkfifo(folder / "certificate.json")
+    with pytest.raises(us.UndershootError, match=r"certificate.json is no plain file"):
+        us.load(folder)
+
+
+def test_check_proves_no_more_than_certify_would(make: Make) -> None:
+    """A float network with margins by group gets no certificate; nor is one that somebody wrote for it confirmed."""
+    folder = forge(make(whole=False), calibration=lambda d: d.update(group_margins=[20.0, 20.0]))
+    values, true_cost = us.load(folder)(states_of(folder)[0]), states_of(folder)[1]
+    assert (values <= true_cost).all()
+    stated = {"mean_h": float(values.mean(dtype=np.float64)), "supremum": float((values - true_cost)[1:].max())}
+    forge(folder, certificate=lambda d: d.update(stated))
+    for command in ("certify", "check"):
+        assert "needs exact values" in commands.undershoot(command, str(folder), code=2).stderr
+    assert us.load(folder).guarantee.standing is Standing.NONE
+
+
+def test_values_that_are_no_numbers_are_not_certified(make: Make, tmp_path: Path) -> None:
+    folder = make(whole=False)
+
+    def overflow(tensors: Document) -> None:
+        for name in tensors:
+            tensors[name] = np.sign(tensors[name]) * np.float32(3e38)
+
+    forge(folder, model=overflow)
+    for command in ("certify", "check"):
+        error = commands.undershoot(command, str(folder), code=2).stderr
+        assert "the network gives values that are not finite" in error
+    assert (folder / "certificate.json").exists()
+
+
+def test_nobody_can_foresee_what_is_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.undo()
+    seeds = []
+    for name in ("one", "two"):
+        monkeypatch.setenv("UNDERSHOOT_STATE_DIR", str(tmp_path / name))
+        again = trust.private_seed(0, "weights")
+        assert again == trust.private_seed(0, "weights")
+        seeds += [again, trust.private_seed(1, "weights"), trust.private_seed(0, "other weights")]
+    monkeypatch.setenv("UNDERSHOOT_STATE_DIR", "/proc/nowhere")
+    seeds.append(trust.private_seed(0, "weights"))
+    assert len(set(seeds)) == 7
+
+
+def test_rates_are_fitted_to_states_that_nobody_could_foresee(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, asked = make(method="scramble"), []
+
+    def private(seed: int, what: str) -> int:
+        asked.append((seed, what))
+        return 12345
+
+    drawn: list[int] = []
+
+    def uniform(puzzle: us.Puzzle, count: int, seed: int) -> States:
+        drawn.append(seed)
+        return puzzle.sample(count, seed)
+
+    monkeypatch.setattr(trust, "private_seed", private)
+    monkeypatch.setattr("undershoot.calibration.populations.uniform", uniform)
+    commands.undershoot("calibrate", str(folder), "--method", "max", "--n", "200", "--seed", "3")
+    weights = read_bundle(folder).weights_digest
+    assert asked == [(3, weights)]
+    assert set(drawn) >= {stream(12345, Purpose.FIT_UNIFORM)}
+    assert stream(3, Purpose.FIT_UNIFORM) not in drawn
+    commands.undershoot("certify", str(folder), "--sample", "50", "--seed", "4")
+    assert asked[-1] == (4, weights)
 
 
 def test_a_vouched_certificate_does_not_carry_over(make: Make) -> None:

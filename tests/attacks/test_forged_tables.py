@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -109,6 +110,10 @@ def one_state_for_another(table: DistanceTable) -> DistanceTable:
     return dataclasses.replace(table, keys=keys)
 
 
+def no_state_is_farthest(table: DistanceTable) -> DistanceTable:
+    return dataclasses.replace(table, histogram=np.append(table.histogram, [0, 0, 0]))
+
+
 def a_ball_as_the_whole(table: DistanceTable) -> DistanceTable:
     return dataclasses.replace(table.within(4), radius=table.radius)
 
@@ -138,6 +143,7 @@ FORGERIES: list[Forgery] = [
     a_state_twice,
     one_state_for_another,
     a_ball_as_the_whole,
+    no_state_is_farthest,
     not_a_state,
     a_state_of_another_orbit,
 ]
@@ -221,6 +227,7 @@ def rewritten(path: Path, **changes: Any) -> None:
     [
         {"histogram": np.array([1, -5, 364], dtype=np.int64)},
         {"histogram": np.zeros(0, dtype=np.int64)},
+        {"histogram": np.array([1, 2**62, 2**62, 2**62, 2**62, 359], dtype=np.int64)},  # the sum wraps around
         {"histogram": np.append(np.zeros(70_000, dtype=np.int64), 360)},
         {"histogram": np.array([[1, 359]], dtype=np.int64)},
         {"histogram": np.array([1.0, 359.0])},
@@ -249,6 +256,36 @@ def test_a_false_parity_in_the_cache_is_found_out(tmp_path: Path) -> None:
     cache.save(path, dataclasses.replace(explore(puzzle, 3), is_bipartite=True))
     with pytest.warns(UserWarning, match="breaks the parity"):
         assert not us.oracle(puzzle, 3, tmp_path).is_bipartite
+
+
+def test_a_link_in_the_cache_leads_nowhere(tmp_path: Path) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    path = cache._path(tmp_path / "oracles", puzzle, None)
+    path.parent.mkdir()
+    (tmp_path / "precious").write_text("keep")
+    path.symlink_to(tmp_path / "precious")
+    with pytest.warns(UserWarning, match="are wrong"):
+        us.oracle(puzzle, cache_dir=tmp_path)
+    assert (tmp_path / "precious").read_text() == "keep"
+    assert not path.is_symlink()
+
+
+def test_a_pipe_in_the_cache_is_not_waited_for(tmp_path: Path) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    path = cache._path(tmp_path / "oracles", puzzle, None)
+    path.parent.mkdir()
+    os.mkfifo(path)
+    assert us.oracle(puzzle, cache_dir=tmp_path).states == 360
+
+
+def test_a_part_of_a_table_ends_with_its_farthest_states(tmp_path: Path) -> None:
+    puzzle = one_way(tmp_path)
+    whole = explore(puzzle)
+    for radius in range(len(whole.histogram)):
+        part = whole.within(radius)
+        assert part.histogram[-1] > 0
+        assert verify(part, puzzle.space).edges >= 0
+        assert part.histogram.tolist() == explore(puzzle, radius).histogram.tolist()
 
 
 def test_a_right_table_of_somebody_else_is_verified_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -310,6 +310,11 @@ def test_no_scramble_of_a_calibration_is_one_of_training() -> None:
         assert (walked == sample.states).all(axis=1).mean() < 0.01
 
 
+def test_exceptions_of_a_space_of_goals_are_none() -> None:
+    margin, listed = exceptions(np.zeros(0), 0.1)
+    assert (margin, len(listed)) == (0.0, 0)
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_says_what_it_is(name: str) -> None:
     method = calibrator(name)

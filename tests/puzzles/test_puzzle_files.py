@@ -6,6 +6,7 @@ import pytest
 import undershoot as us
 from subjects import PYRAMINX
 from undershoot.errors import PuzzleFileError
+from undershoot.kernels.encodings import dense
 
 GOOD = """
 name = "ring"
@@ -161,3 +162,18 @@ def test_large_puzzles_are_described_without_enumerating_anything(tmp_path: Path
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(PuzzleFileError, match=r"nowhere\.toml: No such file"):
         us.puzzle(str(tmp_path / "nowhere.toml"))
+
+
+def test_symbols_that_no_goal_holds_do_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text('name = "p"\ngoal = "b d"\nsymbols = ["a", "b", "c", "d"]\n[moves]\nswap = "(1 2)"\n')
+    puzzle = us.puzzle(tmp_path / "p.toml")
+    assert us.solve(puzzle, puzzle.parse("d b"), us.heuristic(puzzle, "base")).cost == 1
+    assert puzzle.is_solvable(puzzle.table.goals).all()
+
+
+def test_pairs_of_cells_that_moves_add_to_may_be_equal(tmp_path: Path) -> None:
+    text = 'name = "p"\ngoal = "a b"\n[moves]\nup = { add = { 1 = 1 } }\ndown = { add = { 2 = 1 } }\n'
+    (tmp_path / "p.toml").write_text(text)
+    puzzle = us.puzzle(tmp_path / "p.toml")
+    table = us.oracle(puzzle)
+    assert (dense(puzzle.encoded("pairs"), table.states_of_rows(0, table.states)).sum(axis=1) == 1).all()

@@ -13,7 +13,7 @@ MOST_BYTES = 1 << 30
 
 def signed(document: dict[str, Any]) -> bytes:
     """The document with its checksum, for people to read."""
-    plain = json.loads(json.dumps(document))
+    plain = json.loads(json.dumps(document, allow_nan=False))
     return (json.dumps({**plain, "digest": digest(plain)}, indent=2) + "\n").encode()
 
 
@@ -38,6 +38,8 @@ def digest(document: dict[str, Any]) -> str:
 def read_bytes(path: Path) -> bytes:
     """All of a file."""
     try:
+        if path.exists() and not path.is_file():
+            raise UndershootError(f"{path} is no plain file, but a folder, a device or a pipe")
         if path.stat().st_size > MOST_BYTES:
             raise UndershootError(f"{path} has {path.stat().st_size:,} bytes, more than any file of a bundle")
         return path.read_bytes()

@@ -82,7 +82,8 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
         puzzle = catalogue.from_file(folder / DEFINITION) if DEFINITION in contents else catalogue.puzzle(config["puzzle"])
     except UnknownPuzzle as error:
         raise UndershootError(f"{path} is for a puzzle that is not known here: {error}") from error
-    if puzzle.table.fingerprint != config["fingerprint"] or puzzle.name != config["puzzle"]:
+    names = list(puzzle.table.action_names)
+    if (puzzle.table.fingerprint, puzzle.name, names) != (config["fingerprint"], config["puzzle"], config.get("actions")):
         raise UndershootError(f"{folder} was made for another {config['puzzle']} than this version of undershoot has")
     bundle = Bundle(
         puzzle,
@@ -242,6 +243,8 @@ def _read_certificate(folder: Path, bundle: Bundle) -> dict[str, Any] | None:
     expect(
         certificate, path, mean_h=NUMBER, mean_true=NUMBER, supremum=NUMBER, edges=(int, None), inconsistent_edges=(int, None)
     )
+    for name in ("mean_h", "mean_true", "supremum"):
+        float(certificate[name])  # a whole number of hundreds of digits is none
     whole = certificate["format"] == CERTIFIED and certificate["checked"] == certificate["states"]
     if not whole or certificate["violations"] or certificate["marginal"] or (certificate["radius"] or 0) < 0:
         raise UndershootError(f"{path} does not say that all states were checked; certify again")

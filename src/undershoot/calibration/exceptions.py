@@ -19,6 +19,8 @@ def exceptions(scores: AnyArray, share: float) -> tuple[float, Bools]:
     """
     if not 0 <= share < 1:
         raise UndershootError(f"the share of listed states is {share}; allowed are numbers from 0 to below 1")
+    if not len(scores):
+        return 0.0, np.zeros(0, dtype=np.bool_)
     most = int(share * len(scores))
     t = float(np.partition(scores, len(scores) - 1 - most)[len(scores) - 1 - most])
     return t, scores > t

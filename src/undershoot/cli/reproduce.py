@@ -32,7 +32,8 @@ def reproduce(
         with progress(f"reproducing, {profile}") as report:
             made = run(profile, only or (), seeds, out, workers, scheduler, resume, command, report)
     except KeyboardInterrupt:
-        raise Interrupted("interrupted; what was done is kept, go on with --resume") from None
+        kept = (out or Path("runs") / f"reproduce-{profile}").exists()
+        raise Interrupted("interrupted" + ("; what was done is kept, go on with --resume" if kept else "")) from None
     if as_json:
         tables = [{"key": t.key, "title": t.title, "columns": t.columns, "rows": t.rows} for t in made.report.tables]
         claims = [vars(verdict) for verdict in made.report.verdicts]

@@ -98,7 +98,7 @@ class MachineCode:
         payload = _dumps((signature, result._reduce()))
         try:
             path = self._path(identity)
-            with written_atomically(path) as file:
+            with written_atomically(path, follow_links=False) as file:
                 file.write(trust.sign(identity + payload) + payload)
         except trust.Untrusted as reason:
             _warn_of_nothing_kept(self._folder, str(reason))

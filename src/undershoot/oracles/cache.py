@@ -76,13 +76,15 @@ def save(path: Path, table: DistanceTable) -> str:
     keys = np.ascontiguousarray(table.keys, dtype="<u8")
     histogram = np.ascontiguousarray(table.histogram, dtype="<i8")
     digest = _digest(about, keys, histogram)
-    with written_atomically(path) as file:
+    with written_atomically(path, follow_links=False) as file:
         np.savez(file, keys=keys, histogram=histogram, about=np.array(json.dumps({**about, "sha256": digest})))
     return digest
 
 
 def load(path: Path, puzzle: Puzzle, radius: int | None) -> DistanceTable:
     """Read a table; DamagedTable if it is not the one of this puzzle and radius, byte for byte as it was written, or wrong."""
+    if not path.is_file():  # a pipe would never end
+        raise FileNotFoundError(path)
     with path.open("rb") as file:
         try:
             with np.load(file, allow_pickle=False) as archive:

@@ -87,6 +87,6 @@ class DistanceTable:
         """The part of this table inside a smaller ball."""
         if radius < 0 or (self.radius is not None and radius > self.radius):
             raise UndershootError(f"this table goes from 0 to {self.radius}; a radius of {radius} was asked for")
-        histogram = self.histogram[: radius + 1]
+        histogram = np.trim_zeros(self.histogram[: radius + 1], "b")
         keys = self.keys[: histogram.sum()]
         return DistanceTable(self.table, keys, histogram, radius, self.is_bipartite, self.seconds, self.cached)

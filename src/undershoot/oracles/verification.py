@@ -83,9 +83,10 @@ def _check_goals(distances: DistanceTable) -> None:
     goals = distances.table.goals
     if len(distances.histogram) > MAX_DISTANCE + 1:
         raise WrongTable(f"it goes beyond {MAX_DISTANCE:,}")
-    if not len(distances.histogram) or distances.histogram[0] != len(goals) or (distances.histogram < 0).any():
-        raise WrongTable("not the goals, and only they, cost 0")
-    if distances.histogram.sum() != distances.states:
+    counts = distances.histogram
+    if not len(counts) or counts[0] != len(goals) or counts[-1] == 0:
+        raise WrongTable("not the goals, and only they, cost 0, or no state has the largest cost")
+    if (counts < 0).any() or (counts > distances.states).any() or counts.sum() != distances.states:
         raise WrongTable("it counts other states than it holds")
     if distances.radius is not None and len(distances.histogram) > distances.radius + 1:
         raise WrongTable("it holds states beyond its radius")

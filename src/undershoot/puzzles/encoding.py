@@ -110,7 +110,7 @@ def of_pieces(table: MoveTable, pieces: Sequence[Sequence[int]], pairs: bool, ca
     # Where every piece is of its own kind, no two places hold the same one.
     kinds = [[tuple(sorted(content)) for content in held] for held in contents]
     in_goal = [tuple(sorted(table.goals[0, list(place)].tolist())) for place in pieces]
-    are_distinct = len(table.goals) == 1 and len(set(in_goal)) == len(pieces)
+    are_distinct = len(table.goals) == 1 and len(set(in_goal)) == len(pieces) and not table.shift.any()
     possible = [
         [a * size + b for a, x in enumerate(kinds[p]) for b, y in enumerate(kinds[q]) if not (are_distinct and x == y)]
         for p, q in combinations(range(len(pieces)), 2)

@@ -62,7 +62,7 @@ class Puzzle:
                 raise NotAvailable(f"{self.name} has no encoding `presses`; it is for Lights Out. Use cells, pieces or pairs")
             return encodings.of_sums(self.table, self.pressed, canonical)
         if name not in ("pieces", "pairs"):
-            raise UndershootError(f"no encoding `{name}`; there are cells, pieces, pairs and presses")
+            raise UndershootError(f"no encoding {name[:40]!a}; there are cells, pieces, pairs and presses")
         single = tuple((cell,) for cell in range(self.table.cells))
         return encodings.of_pieces(self.table, self.pieces or single, name == "pairs", canonical)
 

@@ -92,7 +92,8 @@ class OrbitSpace:
 
     def _membership(self, states: States) -> I64:
         where = np.argsort(states, axis=1)
-        images = where[:, self.table.goals[0]].astype(np.uint8)
+        ranks = np.argsort(np.argsort(self.table.goals[0]))  # not all values need occur
+        images = where[:, ranks].astype(np.uint8)
         inside: Bools = self.group.contains(images)
         return (~inside).astype(np.int64)
 

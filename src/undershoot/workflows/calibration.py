@@ -73,12 +73,14 @@ def calibrate(
     """Move the network of a bundle down until something is known about it, and write that into the bundle.
 
     whole_numbers: first convert the network, whose values are then equal on all devices. out: write there, and leave the given
-    bundle alone. That it was fitted here is recorded; see `trust`.
+    bundle alone. That it was fitted here is recorded; see `trust`. What is drawn for a seed depends on the user's key, so that
+    nobody can have made the network for just these states.
     """
     fit, wanted = calibrator(method), wanted or Wanted(threads=os.cpu_count() or 1)
     trained = read_bundle(path, with_calibration=False)
     folder = _place(bundle_folder(path), out)
     bundle = in_whole_numbers(trained, wanted.seed) if whole_numbers else trained
+    wanted = dataclasses.replace(wanted, seed=trust.private_seed(wanted.seed, bundle.weights_digest))
     if out is not None:
         _check_out(out, bundle)
     kept = _place_of_floats(folder, trained) if whole_numbers and out is None else None
