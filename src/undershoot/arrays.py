@@ -28,6 +28,10 @@ AnyArray = npt.NDArray[Any]
 Array = TypeVar("Array", bound=AnyArray)
 Number = Any
 """A whole number inside compiled code, where numba knows its type."""
+Record = Any
+"""One element of an array with named fields, inside compiled code."""
+Records = Any
+"""An array with named fields, whose elements compiled code takes for records."""
 
 
 def digest_of(parts: Iterable[object]) -> str:

@@ -9,10 +9,9 @@ import pytest
 import undershoot as us
 from undershoot.bundles.bundle import Bundle
 from undershoot.heuristics.combined import Largest
-from undershoot.search import astar, lifecycle
-from undershoot.search import workspace as ws
-from undershoot.search.layout import MOST_ENTRIES, MOST_NODES, Rules
+from undershoot.search import lifecycle, running
 from undershoot.search.results import Status
+from undershoot.search.workspace import MOST_ENTRIES, MOST_NODES, Rules, Workspace
 
 PUZZLE = us.puzzle("tiles-3x3")
 STATES = PUZZLE.sample(40, 3)
@@ -36,7 +35,7 @@ def guides() -> dict[str, Any]:
 def test_a_search_stops_before_its_numbers_run_out(
     kind: str, field: str, true_cost: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(astar, "Rules", partial(Rules, **{field: 700}))
+    monkeypatch.setattr(running, "Rules", partial(Rules, **{field: 700}))
     results = us.solve_many(PUZZLE, STATES, guides()[kind])
     kinds = {result.status for result in results}
     assert Status.MEMORY in kinds
@@ -51,9 +50,9 @@ def test_serial_numbers_do_not_run_over(true_cost: np.ndarray, monkeypatch: pyte
     """As after four billion pushes: the serial number of a heap shares a word with g."""
     begin = lifecycle.begin
 
-    def late(workspace: ws.Workspace, where: np.ndarray, *rest: Any) -> Any:
+    def late(workspace: Workspace, where: np.ndarray, *rest: Any) -> Any:
         rows = begin(workspace, where, *rest)
-        workspace.slots[where, ws.SERIAL] = 2**32 - 300
+        workspace.searches["pushes"][where] = 2**32 - 300
         return rows
 
     monkeypatch.setattr(lifecycle, "begin", late)

@@ -8,13 +8,12 @@ from undershoot.arrays import F32, I32, U8, U64, Number, States, freeze_arrays, 
 from undershoot.errors import NotAvailable
 from undershoot.guarantees import PROVEN, Guarantee, Rounding
 from undershoot.kernels.compiler import compiled
+from undershoot.kernels.sums import Sums, shared_out, sum_of, sums
 from undershoot.puzzles.base_heuristics import BaseHeuristic, zero_heuristic
 from undershoot.puzzles.catalogue import puzzle as built_in
 from undershoot.puzzles.lights_out import eliminate
 from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.puzzle import Puzzle
-
-NO_PAIRS = read_only(np.zeros((0, 0), dtype=np.int32))
 
 
 def check_shape(table: MoveTable, states: States) -> None:
@@ -25,23 +24,19 @@ def check_shape(table: MoveTable, states: States) -> None:
 
 
 @compiled
-def additive_value(cell_cost: I32, pair_cost: I32, divisor: Number, states: States, row: Number) -> Number:
-    """`BaseHeuristic` for one row; pair_cost is NO_PAIRS if there are none."""
-    total = np.int64(0)
+def additive_value(formula: Sums, states: States, row: Number) -> Number:
+    """`BaseHeuristic` for one row; a ValueError if values are out of range."""
     for i in range(states.shape[1]):
-        if states[row, i] >= cell_cost.shape[1]:
+        if states[row, i] >= formula.cell_cost.shape[1]:
             raise ValueError("a value is out of range")
-        total += cell_cost[i, states[row, i]]
-        if i > 0 and pair_cost.shape[0] > 0:
-            total += pair_cost[states[row, i - 1], states[row, i]]
-    return np.float32(-(-total // divisor))
+    return shared_out(formula, sum_of(formula, states, row))
 
 
 @compiled
-def _additive_values(cell_cost: I32, pair_cost: I32, divisor: Number, states: States) -> F32:
+def _additive_values(formula: Sums, states: States) -> F32:
     result = np.empty(states.shape[0], dtype=np.float32)
     for b in range(states.shape[0]):
-        result[b] = additive_value(cell_cost, pair_cost, divisor, states, b)
+        result[b] = additive_value(formula, states, b)
     return result
 
 
@@ -62,11 +57,9 @@ class Additive:
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""
-        pairs = self.formula.pair_cost
         check_shape(self.table, states)
         try:
-            formula, given = self.formula, read_only(states)
-            return _additive_values(formula.cell_cost, NO_PAIRS if pairs is None else pairs, formula.divisor, given)
+            return _additive_values(sums(self.formula), read_only(states))
         except ValueError:
             self.table.check_states(states)
             raise

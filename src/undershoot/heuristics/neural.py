@@ -8,15 +8,16 @@ from typing import Protocol
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, Number, States, freeze_arrays, read_only
+from undershoot.arrays import F32, States, freeze_arrays, read_only
 from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Rounding
-from undershoot.heuristics.analytic import NO_PAIRS, additive_value, check_shape
+from undershoot.heuristics.analytic import additive_value, check_shape
 from undershoot.heuristics.families import Family
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.encodings import read
 from undershoot.kernels.networks import Perceptron, outputs, perceptron
+from undershoot.kernels.sums import Sums, sums
 from undershoot.puzzles.encoding import Encoding
 from undershoot.puzzles.puzzle import Puzzle
 
@@ -135,10 +136,8 @@ class NeuralHeuristic:
 
     def from_raw(self, raw: F32, states: States) -> F32:
         """float32[B], where the network's answers are known already."""
-        formula, table = self.puzzle.base_heuristic, self.puzzle.table
-        pairs = NO_PAIRS if formula.pair_cost is None else formula.pair_cost
         values = self.family.values(raw).copy()
-        _raise_to_base(values, formula.cell_cost, pairs, formula.divisor, table.goals, read_only(states))
+        _raise_to_base(values, sums(self.puzzle.base_heuristic), self.puzzle.table.goals, read_only(states))
         return values
 
     def raw(self, states: States) -> F32:
@@ -153,10 +152,10 @@ class NeuralHeuristic:
 
 
 @compiled
-def _raise_to_base(values: F32, cell_cost: I32, pair_cost: I32, divisor: Number, goals: States, states: States) -> None:
+def _raise_to_base(values: F32, formula: Sums, goals: States, states: States) -> None:
     """In place: at least h0, 0 for goals."""
     for b in range(states.shape[0]):
-        values[b] = max(values[b], additive_value(cell_cost, pair_cost, divisor, states, b))
+        values[b] = max(values[b], additive_value(formula, states, b))
         for g in range(goals.shape[0]):
             equal = True
             for i in range(states.shape[1]):

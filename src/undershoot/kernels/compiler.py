@@ -17,6 +17,11 @@ from undershoot.kernels.machine_code import MachineCode
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+INNER: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+"""Settings of the compiler: no references are counted."""
+INLINED: dict[str, Any] = {**INNER, "forceinline": True}
+_njit: Any = numba.njit
+
 
 @cache
 def _state_of_sources() -> str:
@@ -46,8 +51,25 @@ def compiled(function: Function) -> Function:
     than slices of arrays: numba counts references to these, which costs more than the work. For functions of this package:
     when those of others change is not noticed.
     """
+    return _kept(function, _njit(nogil=True, error_model="numpy")(function))
+
+
+def compiled_loop(function: Function) -> Function:
+    """Likewise, for a function that makes no arrays and calls `inner` ones: no references are counted."""
+    return _kept(function, _njit(nogil=True, **INNER)(function))
+
+
+def inner(function: Function) -> Function:
+    """For a function that only compiled ones call, which makes no arrays. It becomes a part of those that call it.
+
+    A loop can so be written as many small functions that share a dozen of arrays: to pass these, and to count references to
+    them, would cost ten times the work. Nor is there a way in from Python, which takes half of the time to compile.
+    """
+    return cast(Function, _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **INLINED)(function))
+
+
+def _kept(function: Function, made: Any) -> Function:
     settings: Any = config
     folder = settings.CACHE_DIR or compiled_folder()  # what the user has set with NUMBA_CACHE_DIR goes first
-    made: Any = numba.njit(nogil=True, error_model="numpy")(function)
     made._cache = MachineCode(function, Path(folder), _state_of_sources())
     return cast(Function, made)

@@ -1,201 +1,169 @@
-"""Memory for many searches at once: nodes, hash index and open list of each are regions of four large arrays.
+"""How searches lie in memory: the records of which nodes, hash indices and open lists are made, and the arrays of them.
 
-The arrays are reserved once, as large as the limit allows, and the system hands out their pages as they are touched. A
-region that is the last of its array grows in place; others move to twice the room, and what they leave is used again.
-What counts against the limit is the part of each array that was ever touched, since its pages stay with the process.
+Each search has one region of each of four arrays (see `memory`): its nodes, its hash index, and of its open list the heads and
+the entries. A record of SEARCH says where they are and how far the search has come.
 """
 
-import mmap
 from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, I64, U8, U64, AnyArray, Number
-from undershoot.kernels.compiler import compiled
+from undershoot.arrays import I32, I64, U8, U64, Number, Records
+from undershoot.kernels.plan import Plan
+from undershoot.search.memory import make_pools, reserved
 
-NODES, INDEX, HEADS, ENTRIES, TOTAL = range(5)
-TOP, TOUCHED, LIMIT, FREE = range(4)
-"""Columns of `pools`: words in use up to the last region; words ever in use; the number of words; and from FREE on, by size,
-a list of free regions. Row TOTAL is for all arrays together."""
+NODES, INDEX, HEADS, ENTRIES = range(4)
+"""Numbers of the pools; see `memory`."""
 HUGE_PAGES_FROM = 1 << 28
 """Bytes of a limit from where on pages of 2 MiB, which are faster, waste little of it."""
-
-# Columns of `slots`: one row for each search that is under way.
-# First where its regions are, then, from COUNTERS on, how far it has come.
-(
-    NODES_AT,
-    NODES_SIZE,
-    INDEX_AT,
-    INDEX_SIZE,
-    HEADS_AT,
-    HEADS_SIZE,
-    SPAN,
-    ENTRIES_AT,
-    ENTRIES_SIZE,
-    STATUS,
-    COUNT,
-    USED,
-    UNUSED,
-    LEAST,
-    SERIAL,
-    PENDING,
-    FIRST_ROW,
-    EXPANDED,
-    GENERATED,
-    EVALUATED,
-    REOPENED,
-    GOAL,
-    INCUMBENT,
-    COLUMNS,
-) = range(24)
-COUNTERS = STATUS
+MOST_NODES, MOST_ENTRIES = 2**31 - 1, 2**32 - 1
+"""Numbers of nodes have 31 bits, those of entries of an open list, and the serial numbers of a heap, 32."""
+MAX_COST = 1 << 24  # up to here float32 holds every whole number
 
 IDLE, RUNNING, SOLVED, UNSOLVABLE, OVER_BUDGET, OUT_OF_MEMORY, OUT_OF_TIME, NEEDS_HEAP, TOO_DEAR = range(9)
 
+REGIONS = (
+    *("nodes_at", "nodes_size", "index_at", "index_size"),
+    *("heads_at", "heads_size", "span", "entries_at", "entries_size"),
+)
+"""Where the regions are. Of the heads, `span` is one more than the largest f and the largest g that they have room for."""
+PROGRESS = (
+    "status",
+    "stored",  # nodes
+    "entries_used",  # of the open list, from the first on
+    "entry_to_reuse",  # 1 + the first of those that are free again; 0 for none
+    "least_f",  # no bucket below holds a node
+    "pushes",  # to the heap so far
+    "waiting",  # nodes that wait to be pushed
+    "first_row",  # of the values for those that are new
+    *("expanded", "generated", "evaluated", "reopened"),
+    "goal",  # the node of the best solution, -1 for none
+    "incumbent",  # its cost, -1 for none
+)
+SEARCH = np.dtype([(name, np.int64) for name in (*REGIONS, *PROGRESS)])
 
-class Workspace(NamedTuple):
-    """Arrays for M searches. See the constants above for columns."""
-
-    nodes: U64
-    nodes32: I32
-    """The same memory."""
-    nodes_float: F32
-    """The same memory."""
-    hashed: U64
-    """The hash index."""
-    heads: U64
-    entries: U64
-    entries_float: AnyArray
-    """float64, the same memory."""
-    pools: I64
-    """int64[5, FREE + 64]."""
-    slots: I64
-    """int64[M, COLUMNS]."""
-    pending: I64
-    """int64[M, P]: children that wait to be pushed, -1 for none."""
-    is_new: U8
-    """uint8[M, P]: whether they wait for the heuristic."""
-    parent: U64
-    """uint64[SW]."""
-    children: U64
-    """uint64[S, SW]: children of a node, and below their hashes, sums of the analytic heuristic, and steps."""
-    hashes: U64
-    sums: I64
-    steps: I64
-
-
-def _reserved(words: int, huge: bool) -> U64:
-    """An array whose pages the system hands out when they are touched."""
-    if not hasattr(mmap, "MADV_NOHUGEPAGE"):
-        return np.empty(words, dtype=np.uint64)
-    memory = mmap.mmap(-1, max(8, 8 * words), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(memory, dtype=np.uint64)[:words]
+SLOT = np.dtype([("number", np.uint32), ("tag", np.uint32)])
+"""Of a hash index: 1 + a node's number, 0 if the slot is empty; 32 bits of the hash, which spare most looks at other nodes."""
+BUCKET = np.dtype([("head", np.uint32), ("tail", np.uint32)])
+"""The list of open nodes with one f and one g: 1 + the entries that it begins and, if the oldest comes first, ends with."""
+ENTRY = np.dtype([("node", np.uint32), ("next", np.uint32)])
+"""Of a bucket: a node, and 1 + the entry that follows; 0 for none."""
+ROW = np.dtype([("held", np.uint32), ("g", np.uint32)])
+"""All buckets with one f: how many entries they hold, and the g to look at first."""
+PLACE = np.dtype([("f", np.float64), ("tie", np.uint64), ("node", np.uint64)])
+"""Of a heap."""
 
 
-def make_workspace(searches: int, per_step: int, steps: int, state_words: int, memory: int) -> Workspace:
-    """For so many searches at once, each with up to `per_step` times `steps` new nodes a round, in so many bytes."""
-    children = per_step * steps + 1
-    total = memory // 8
-    huge = memory >= HUGE_PAGES_FROM
-    nodes, entries = _reserved(total, huge), _reserved(total // 2, huge)
-    index, heads = _reserved(total // 2, huge), _reserved(total // 2, huge)
-    pools = np.zeros((5, FREE + 64), dtype=np.int64)
-    pools[:TOTAL, LIMIT] = [len(nodes), len(index), len(heads), len(entries)]
-    pools[TOTAL, LIMIT] = total
-    pools[:, FREE:] = -1
-    return Workspace(
-        nodes,
-        nodes.view(np.int32),
-        nodes.view(np.float32),
-        index,
-        heads,
-        entries,
-        entries.view(np.float64),
-        pools,
-        np.zeros((searches, COLUMNS), dtype=np.int64),
-        np.zeros((searches, children), dtype=np.int64),
-        np.zeros((searches, children), dtype=np.uint8),
-        np.zeros(state_words, dtype=np.uint64),
-        np.zeros((steps, state_words), dtype=np.uint64),
-        np.zeros(steps, dtype=np.uint64),
-        np.zeros(steps, dtype=np.int64),
-        np.zeros(steps, dtype=np.int64),
+def node_type(state_words: int) -> np.dtype[np.void]:
+    """A node, in one cache line for states of up to 40 cells."""
+    return np.dtype(
+        [
+            ("state", np.uint64, (state_words,)),  # a byte a cell
+            ("parent", np.int32),  # -1 for none
+            ("g", np.int32),
+            ("h", np.float32),
+            ("kept", np.int32),  # by the guide, if that keeps one number; see `guides`
+            ("action", np.uint16),  # that led here
+            ("context", np.uint8),
+            ("flags", np.uint8),
+            ("undo", np.int32),  # the action that leads back to the parent, -1 for none
+        ]
     )
 
 
-@compiled
-def _size_class(words: Number) -> Number:
-    """The exponent of the largest power of two that is not above `words`."""
-    k = 0
-    while (np.int64(2) << k) <= words:
-        k += 1
-    return k
+def relative_type(state_words: int) -> np.dtype[np.void]:
+    """A node that is being expanded, or one of its children before it is known whether it is new."""
+    return np.dtype([("state", np.uint64, (state_words,)), ("hash", np.uint64), ("step", np.int64)])
 
 
-@compiled
-def take(array: U64, pools: I64, which: Number, words: Number) -> Number:
-    """The first word of a region of `words` words (a power of two); -1 if there is no room."""
-    k = _size_class(words)
-    at = pools[which, FREE + k]
-    if at >= 0:
-        pools[which, FREE + k] = np.int64(array[at])
-        return at
-    at = pools[which, TOP]
-    if words > _room(pools, which):
-        return np.int64(-1)
-    _extend(pools, which, words)
-    return at
+class Moves(NamedTuple):
+    """What a search needs of the puzzle."""
+
+    plan: Plan
+    undo: I32
+    """int32[C, S]: the step that takes a step back, -1 for none."""
+    goals: U64
+    """uint64[G, SW], as in nodes."""
+    cells: Number
 
 
-@compiled
-def _room(pools: I64, which: Number) -> Number:
-    """How many words there are beyond the last region of an array."""
-    untouched = min(pools[which, LIMIT] - pools[which, TOUCHED], pools[TOTAL, LIMIT] - pools[TOTAL, TOUCHED])
-    return pools[which, TOUCHED] - pools[which, TOP] + untouched
+class Rules(NamedTuple):
+    """What stays the same for all searches of a workspace."""
+
+    in_loop: Number
+    """Whether a guide gives the values; otherwise they come from outside."""
+    buckets: Number
+    """Whether f is whole, so that the open list is a table of buckets; otherwise a heap."""
+    deep: Number
+    weight: Number
+    per_step: Number
+    most_expanded: Number
+    most_nodes: Number = MOST_NODES
+    most_entries: Number = MOST_ENTRIES
 
 
-@compiled
-def _extend(pools: I64, which: Number, words: Number) -> None:
-    pools[which, TOP] += words
-    more = max(np.int64(0), pools[which, TOP] - pools[which, TOUCHED])
-    pools[which, TOUCHED] += more
-    pools[TOTAL, TOUCHED] += more
+class Workspace(NamedTuple):
+    """Arrays for M searches. Where two names have one array's memory, the first says so."""
+
+    node_words: U64
+    """The memory of `nodes`."""
+    nodes: Records
+    """`node_type`."""
+    index_words: U64
+    """The memory of `index`."""
+    index: Records
+    """SLOT."""
+    heads: U64
+    """For each search: expansions by f; then, of the open list, a ROW for each f; then a BUCKET for each f and g. The memory of
+    `rows` and `buckets`."""
+    rows: Records
+    buckets: Records
+    entry_words: U64
+    """The memory of `entries`, and of `heap` instead if f is not whole."""
+    entries: Records
+    heap: Records
+    pools: Records
+    searches: Records
+    """SEARCH[M]."""
+    waiting: I64
+    """int64[M, P]: nodes that wait to be pushed, -1 for those that do no longer."""
+    is_new: U8
+    """uint8[M, P]: whether they have no value yet."""
+    family: Records
+    """`relative_type`[1 + S]: the node that is being expanded, then its children. The memory of `family_cells`."""
+    family_cells: U8
+    """uint8[1 + S, 8 SW or more]: their states, cell by cell."""
+    kept: I32
+    """int32[1 + S, K]: what the guide keeps beside these states."""
 
 
-@compiled
-def release(array: U64, pools: I64, which: Number, at: Number, size: Number) -> None:
-    """Give a region back, in pieces that are powers of two."""
-    if at + size == pools[which, TOP]:
-        pools[which, TOP] -= size
-        return
-    while size > 0:
-        k = _size_class(size)
-        array[at] = np.uint64(pools[which, FREE + k])
-        pools[which, FREE + k] = at
-        at += np.int64(1) << k
-        size -= np.int64(1) << k
-
-
-@compiled
-def enlarge(array: U64, pools: I64, which: Number, at: Number, size: Number, need: Number) -> tuple[Number, Number]:
-    """A region with the same contents and at least `need` words: its place and size; place -1 if there is no room.
-
-    Rather one that was given back than a larger piece of the array; rather longer in place than moved.
-    """
-    wanted = np.int64(1) << _size_class(2 * size)
-    while wanted < need:
-        wanted *= 2
-    if at + size == pools[which, TOP] and pools[which, FREE + _size_class(wanted)] < 0:
-        more = min(max(need, size + size // 8) - size, _room(pools, which))
-        if size + more < need:
-            return np.int64(-1), np.int64(0)
-        _extend(pools, which, more)
-        return at, size + more
-    new = take(array, pools, which, wanted)
-    if new < 0:
-        return np.int64(-1), np.int64(0)
-    for i in range(size):
-        array[new + i] = array[at + i]
-    release(array, pools, which, at, size)
-    return new, wanted
+def make_workspace(
+    searches: int, per_step: int, steps: int, state_words: int, kept: int, buckets: bool, memory: int
+) -> Workspace:
+    """For so many searches at once, each with up to `per_step` times `steps` new nodes a round, in so many bytes."""
+    total, huge = memory // 8, memory >= HUGE_PAGES_FROM
+    units = [node_type(state_words).itemsize // 8, 1, 1, 1 if buckets else PLACE.itemsize // 8]
+    nodes, index, heads, entries = (
+        reserved(words // unit * unit, huge) for words, unit in zip([total] + [total // 2] * 3, units, strict=True)
+    )
+    family = np.zeros(1 + steps, dtype=relative_type(state_words))
+    children = per_step * steps + 1
+    return Workspace(
+        node_words=nodes,
+        nodes=nodes.view(node_type(state_words)),
+        index_words=index,
+        index=index.view(SLOT),
+        heads=heads,
+        rows=heads.view(ROW),
+        buckets=heads.view(BUCKET),
+        entry_words=entries,
+        entries=entries.view(ENTRY),
+        heap=entries[: len(entries) // 3 * 3].view(PLACE),
+        pools=make_pools([len(nodes), len(index), len(heads), len(entries)], units, total),
+        searches=np.zeros(searches, dtype=SEARCH),
+        waiting=np.zeros((searches, children), dtype=np.int64),
+        is_new=np.zeros((searches, children), dtype=np.uint8),
+        family=family,
+        family_cells=family.view(np.uint8).reshape(1 + steps, family.itemsize),
+        kept=np.zeros((1 + steps, max(1, kept)), dtype=np.int32),
+    )

@@ -1,0 +1,139 @@
+"""Heuristics inside compiled loops: one small interface that searches are compiled against.
+
+A *guide* is a NamedTuple of read-only arrays and numbers. Beside a state it keeps a row of whole numbers, from which its value
+follows; a search that goes on by one step has that row brought up to date rather than made again, where that is cheaper.
+
+    kept_size(guide)                                                    how many numbers it keeps beside a state
+    make_kept(guide, states, row, kept)                                 kept[row] for states[row]
+    update_kept(guide, plan, context, step, states, before, after, kept)    kept[after] from kept[before], one step later
+    value_of(guide, states, row, kept)                                  float32, the value of states[row]
+
+states: uint8[R, n or more]; kept: int32[R, kept_size or more]. In `update_kept` both states are there, `step` leads from one to
+the other, and `context` is that of the first.
+
+A kind of guide implements these four for its own NamedTuple type by `implements`; numba compiles a loop anew for each type of
+guide, so a value costs no call. Functions found by type, not passed as arguments, are what machine code on disk can be kept of.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numba import extending, types
+
+from undershoot.arrays import F32, I32, Number, States
+from undershoot.kernels.compiler import INLINED, compiled
+from undershoot.kernels.plan import Plan
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_implementations: dict[tuple[str, type], Callable[..., Any]] = {}
+_overload: Any = extending.overload
+_named_tuple: Any = types.BaseNamedTuple
+
+
+def implements(interface: Callable[..., Any], kind: type) -> Callable[[Function], Function]:
+    """The decorated function is what `interface` does for guides of this kind; same parameters, by name."""
+
+    def register(function: Function) -> Function:
+        _implementations[interface.__name__, kind] = function
+        return function
+
+    return register
+
+
+def _implementation(name: str, guide: Any) -> Callable[..., Any] | None:
+    """What the compiler takes for a guide of this type; None if there is nothing."""
+    return _implementations.get((name, guide.instance_class)) if isinstance(guide, _named_tuple) else None
+
+
+def kept_size(guide: Any) -> Number:
+    """How many whole numbers the guide keeps beside a state."""
+    raise NotImplementedError
+
+
+def make_kept(guide: Any, states: States, row: Number, kept: I32) -> None:
+    """Write what the guide keeps beside states[row] to kept[row]."""
+    raise NotImplementedError
+
+
+def update_kept(
+    guide: Any, plan: Plan, context: Number, step: Number, states: States, before: Number, after: Number, kept: I32
+) -> None:
+    """Write what the guide keeps beside states[after], one step from states[before], to kept[after]."""
+    raise NotImplementedError
+
+
+def value_of(guide: Any, states: States, row: Number, kept: I32) -> Number:
+    """float32: the guide's value for states[row], beside which it keeps kept[row]."""
+    raise NotImplementedError
+
+
+def _kept_size(guide: Any) -> Any:
+    return _implementation("kept_size", guide)
+
+
+def _make_kept(guide: Any, states: Any, row: Any, kept: Any) -> Any:
+    return _implementation("make_kept", guide)
+
+
+def _update_kept(guide: Any, plan: Any, context: Any, step: Any, states: Any, before: Any, after: Any, kept: Any) -> Any:
+    return _implementation("update_kept", guide)
+
+
+def _value_of(guide: Any, states: Any, row: Any, kept: Any) -> Any:
+    return _implementation("value_of", guide)
+
+
+_overload(kept_size, strict=False, jit_options=INLINED)(_kept_size)
+_overload(make_kept, strict=False, jit_options=INLINED)(_make_kept)
+_overload(update_kept, strict=False, jit_options=INLINED)(_update_kept)
+_overload(value_of, strict=False, jit_options=INLINED)(_value_of)
+
+
+class Elsewhere(NamedTuple):
+    """No guide: values come from outside the loop."""
+
+    nothing: int = 0
+
+
+@implements(kept_size, Elsewhere)
+def _nothing_is_kept(guide: Elsewhere) -> Number:
+    return 0
+
+
+@implements(make_kept, Elsewhere)
+def _make_nothing(guide: Elsewhere, states: States, row: Number, kept: I32) -> None:
+    pass
+
+
+@implements(update_kept, Elsewhere)
+def _update_nothing(
+    guide: Elsewhere, plan: Plan, context: Number, step: Number, states: States, before: Number, after: Number, kept: I32
+) -> None:
+    pass
+
+
+@implements(value_of, Elsewhere)
+def _no_value(guide: Elsewhere, states: States, row: Number, kept: I32) -> Number:
+    return np.float32(np.nan)
+
+
+@compiled
+def size_of(guide: Any) -> Number:
+    """`kept_size`, to be asked from Python."""
+    return kept_size(guide)
+
+
+@compiled
+def values_of(guide: Any, states: States) -> F32:
+    """float32[B]: what the guide says of each state, asked as a search asks it."""
+    kept = np.zeros((1, max(1, kept_size(guide))), dtype=np.int32)
+    one = np.zeros((1, states.shape[1]), dtype=np.uint8)
+    result = np.empty(states.shape[0], dtype=np.float32)
+    for b in range(states.shape[0]):
+        for i in range(states.shape[1]):
+            one[0, i] = states[b, i]
+        make_kept(guide, one, 0, kept)
+        result[b] = value_of(guide, one, 0, kept)
+    return result

@@ -1,0 +1,141 @@
+"""From the end of a search, of whatever kind, to what may be said about it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from undershoot.arrays import F32, I32, I64, States
+from undershoot.errors import Contradiction
+from undershoot.guarantees import Guarantee, Heuristic, Optimality, OptimalityKind, Standing
+from undershoot.kernels.plan import forward_plan
+from undershoot.puzzles.puzzle import Puzzle
+from undershoot.search.results import Result, Status
+from undershoot.search.workspace import MAX_COST
+
+
+@dataclass(frozen=True, eq=False)
+class Ending:
+    """How one search ended, in numbers."""
+
+    status: Status
+    cost: int | None
+    """Of the best solution; None without one."""
+    actions: I32
+    """int32[L], the solution; empty without one."""
+    path: States
+    """uint8[L, n]: the states before each of them."""
+    open_bound: float
+    """What every solution costs that was not found: at least this, by what is proven alone; infinite if there is no other."""
+    expanded: int
+    expanded_below: int | None
+    generated: int
+    evaluated: int
+    reopened: int
+    stored: int
+    seconds: float
+    weight: float = 1.0
+    """With which it searched."""
+    one_path_suffices: bool = True
+    """Whether it finds the optimum as soon as h overestimates nowhere along *one* optimal path. So does A* with reopening, but
+    no search that leaves out some of the optimal paths."""
+
+
+def conclude(puzzle: Puzzle, guide: Heuristic, starts: States, endings: Sequence[Ending]) -> list[Result]:
+    """What follows from how the searches from `starts`, uint8[K, n], ended that `guide` guided."""
+    above = _overestimates(puzzle, guide, endings)
+    least = puzzle.base_heuristic(starts)
+    if guide.guarantee.is_proven:
+        least = np.maximum(least, guide(starts))
+    parity = puzzle.cost_parity(starts) if puzzle.has_cost_parity else None
+    results = []
+    for k, ending in enumerate(endings):
+        lower = math.ceil(max(_bound(ending, guide.guarantee), float(least[k])))
+        if parity is not None:
+            lower += (lower ^ int(parity[k])) & 1
+        if ending.cost is not None and lower > ending.cost:
+            raise Contradiction(
+                f"a solution of cost {ending.cost} was found where {guide.name}, which claims that it {guide.guarantee}, "
+                f"implies at least {lower}: {puzzle.format(starts[k : k + 1])}"
+            )
+        results.append(_result(puzzle, guide, ending, lower, int(above[k])))
+    return results
+
+
+def _result(puzzle: Puzzle, guide: Heuristic, ending: Ending, lower_bound: int, overestimates: int) -> Result:
+    names = puzzle.table.action_names
+    return Result(
+        status=ending.status,
+        actions=tuple(names[action] for action in ending.actions.tolist()),
+        cost=ending.cost,
+        lower_bound=lower_bound,
+        optimality=_optimality(ending, lower_bound, guide.guarantee),
+        expanded=ending.expanded,
+        expanded_below=ending.expanded_below,
+        generated=ending.generated,
+        evaluated=ending.evaluated,
+        reopened=ending.reopened,
+        stored=ending.stored,
+        overestimates=overestimates,
+        seconds=ending.seconds,
+    )
+
+
+def _bound(ending: Ending, guarantee: Guarantee) -> float:
+    """What every solution costs, at least, by how the search ended."""
+    if ending.cost is not None and ending.status is Status.SOLVED and ending.weight == 1:
+        within = guarantee.standing is Standing.PROVEN and guarantee.within is not None and ending.cost <= guarantee.within
+        if guarantee.is_proven or within:
+            return ending.cost
+    bound = min(ending.open_bound, math.inf if ending.cost is None else ending.cost)
+    return bound if math.isfinite(bound) else 0.0
+
+
+def _optimality(ending: Ending, lower_bound: int, guarantee: Guarantee) -> Optimality:
+    if ending.cost is None:
+        return Optimality(OptimalityKind.UNKNOWN)
+    if ending.cost == lower_bound:
+        return Optimality(OptimalityKind.PROVEN)
+    is_solved = ending.status is Status.SOLVED
+    probability = guarantee.solution_probability
+    if probability is not None and is_solved and ending.weight == 1 and ending.one_path_suffices:
+        return Optimality(OptimalityKind.CALIBRATED, probability=probability, population=guarantee.population)
+    # The weight bounds the cost only of a search that ran to its end.
+    factors = [ending.weight] if guarantee.is_proven and is_solved else []
+    factors += [ending.cost / lower_bound] if lower_bound > 0 else []
+    return Optimality(OptimalityKind.BOUNDED, factor=min(factors)) if factors else Optimality(OptimalityKind.UNKNOWN)
+
+
+def _overestimates(puzzle: Puzzle, guide: Heuristic, endings: Sequence[Ending]) -> I64:
+    """int64[K]: how many states of each path have h above what the path still costs."""
+    lengths = np.array([len(ending.actions) for ending in endings], dtype=np.int64)
+    if not lengths.sum():
+        return np.zeros(len(endings), dtype=np.int64)
+    states = np.concatenate([ending.path for ending in endings])
+    actions = np.concatenate([ending.actions for ending in endings])
+    ends = np.cumsum(lengths)
+    walked = np.zeros(len(actions) + 1, dtype=np.int64)
+    np.cumsum(forward_plan(puzzle.table).cost[puzzle.table.contexts_of(states), actions], out=walked[1:])
+    to_go = np.repeat(walked[ends], lengths) - walked[:-1]
+    values = guide(states)
+    check_claim(puzzle, guide, states, values, to_go)
+    over = np.concatenate([[0], np.cumsum(values > to_go)])
+    return np.asarray(over[ends] - over[ends - lengths], dtype=np.int64)
+
+
+def check_claim(puzzle: Puzzle, guide: Heuristic, states: States, values: F32, costs: I64) -> None:
+    """A value above what a state was found to cost, at most, refutes the claim that h never overestimates.
+
+    costs: int64[B]. Of a claim within R, only where that is at most R.
+    """
+    guarantee = guide.guarantee
+    if guarantee.standing is not Standing.PROVEN:
+        return
+    above = (values > costs) & (costs <= (MAX_COST if guarantee.within is None else guarantee.within))
+    if above.any():
+        row = int(np.argmax(above))
+        raise Contradiction(
+            f"{guide.name} claims that it {guarantee}, but says {values[row]:g} of a state from which a solution "
+            f"costs {costs[row]}: {puzzle.format(states[row : row + 1])}. Nothing follows from its claim"
+        )

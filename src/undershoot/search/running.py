@@ -1,0 +1,286 @@
+"""The searches that are under way in one workspace: fed from a queue, advanced, evaluated, and concluded when they end."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from undershoot.arrays import F32, I64, U64, AnyArray, States
+from undershoot.errors import UndershootError
+from undershoot.guarantees import Heuristic, Rounding, Standing
+from undershoot.heuristics.analytic import Additive
+from undershoot.kernels.cpu import is_goal
+from undershoot.kernels.guides import Elsewhere, size_of
+from undershoot.kernels.plan import forward_plan
+from undershoot.kernels.sums import sums
+from undershoot.puzzles.puzzle import Puzzle
+from undershoot.search import lifecycle, readout
+from undershoot.search import workspace as ws
+from undershoot.search.advance import advance
+from undershoot.search.conclusions import Ending, check_claim, conclude
+from undershoot.search.heads import MOST_SPAN
+from undershoot.search.options import SearchOptions, Ties
+from undershoot.search.results import Result, Status
+from undershoot.search.workspace import MAX_COST, Moves, Rules
+
+QUANTUM = 100_000
+"""Expansions in the loop before Python looks at the clock."""
+ROOM_TO_BEGIN = 1 << 17
+"""Bytes that a search should have, at least, when it begins."""
+NO_LIMIT = 2**62
+STATUSES = {
+    ws.SOLVED: Status.SOLVED,
+    ws.UNSOLVABLE: Status.UNSOLVABLE,
+    ws.OVER_BUDGET: Status.BUDGET,
+    ws.OUT_OF_MEMORY: Status.MEMORY,
+    ws.OUT_OF_TIME: Status.TIME,
+}
+NO_VALUES: F32 = np.zeros(0, dtype=np.float32)
+
+
+class Draws:
+    """One state of each search, each equally likely among those that it expanded, if wanted."""
+
+    def __init__(self, starts: States, seed: int | None) -> None:
+        self.states = starts[:0] if seed is None else starts.copy()
+        """uint8[N, n], written as the searches end."""
+        self.random: U64 = np.random.default_rng(seed).integers(2**63, size=len(self.states), dtype=np.uint64)
+
+
+class Searches:
+    """Up to `at_once` searches under way in one workspace."""
+
+    def __init__(
+        self,
+        puzzle: Puzzle,
+        starts: States,
+        heuristic: Heuristic,
+        options: SearchOptions,
+        at_once: int,
+        memory: int,
+        queue: Iterator[int],
+        draws: Draws,
+        buckets: bool | None = None,
+    ) -> None:
+        """queue: numbers of instances to be searched, shared with others. buckets: None if the heuristic decides."""
+        self.puzzle = puzzle
+        self.starts = starts
+        self.heuristic = heuristic
+        self.options = options
+        self.memory = memory
+        self.queue = queue
+        self.draws = draws
+        self.moves = moves_of(puzzle)
+        self.guide = guide_in_loop(heuristic)
+        self.rules = rules_of(heuristic, options, not isinstance(self.guide, Elsewhere), buckets)
+        self.base = sums(puzzle.base_heuristic)
+        steps, state_words = self.moves.plan.legal.shape[1], self.moves.goals.shape[1]
+        self.workspace = ws.make_workspace(
+            at_once, options.expand_per_step, steps, state_words, size_of(self.guide), self.rules.buckets, memory
+        )
+        # A search that is stopped for its time leaves its rows behind, and the one that follows it adds its start.
+        rows = 1 if self.rules.in_loop else at_once * (options.expand_per_step * steps + 2)
+        self.out: States = np.empty((rows, puzzle.table.cells), dtype=np.uint8)
+        self.number = np.full(at_once, -1, dtype=np.int64)
+        """int64[M]: which instance each search is for; -1 for none."""
+        self.began = np.zeros(at_once)
+        self.spent = np.zeros(at_once)
+        """In the loop, where searches run one after another: the seconds of each search's own turns."""
+        self.first = 0
+        """In the loop: the search whose turn it is."""
+        self.is_stopped = False
+        self.peak_bytes = 0
+
+    def compile(self) -> None:
+        """Compile everything, or fetch it from the cache, so that no instance is charged for it."""
+        nothing = np.zeros(0, dtype=np.int64)
+        self._begin_with(nothing, self.starts[nothing], 0)
+        self._advance(NO_VALUES)
+        list(self._endings(nothing))
+        lifecycle.end(self.workspace, nothing, False)
+        lifecycle.tally(self.workspace.searches)
+        lifecycle.first_wrong(NO_VALUES, 0.0, False)
+        self.heuristic(self.starts[:1])
+
+    def run(self) -> Iterator[tuple[int, Result]]:
+        """Search until the queue is empty; yields the number of an instance and its result."""
+        searches = self.workspace.searches
+        rows = self._begin(np.arange(len(self.number)), 0)
+        ended, running, is_short = lifecycle.tally(searches)
+        while ended + running and not self.is_stopped:
+            rows = self._advance(NO_VALUES if self.rules.in_loop else self._evaluate(self.out[:rows]))
+            if self.options.max_seconds is not None:
+                self._stop_late_ones(self.options.max_seconds)
+            ended, running, is_short = lifecycle.tally(searches)
+            # In lock-step, reporting many at once is cheaper than one by one; a few places may stay empty for a while,
+            # unless memory is short.
+            is_time = self.rules.in_loop or ended * 16 >= len(self.number) or is_short
+            if ended and (is_time or not running):
+                those = np.flatnonzero(searches["status"] > ws.RUNNING)
+                yield from self._report(those)
+                self.number[those] = -1
+                lifecycle.end(self.workspace, those, True)
+                rows = self._begin(those, rows)
+                lifecycle.end(self.workspace, those[self.number[those] < 0], False)
+                ended, running, is_short = lifecycle.tally(searches)
+        self.peak_bytes = max(self.peak_bytes, self._touched())
+
+    def _begin(self, where: I64, rows: int) -> int:
+        """Let the next instances of the queue begin in these places. Returns how many rows of `out` wait to be evaluated."""
+        numbers = list(islice(self.queue, len(where)))
+        if not numbers:
+            return rows
+        places = np.ascontiguousarray(where[: len(numbers)])
+        self.number[places] = numbers
+        self.began[places], self.spent[places] = time.perf_counter(), 0
+        return self._begin_with(places, self.starts[numbers], rows)
+
+    def _begin_with(self, where: I64, starts: States, rows: int) -> int:
+        return int(lifecycle.begin(self.workspace, where, starts, self.moves, self.guide, self.rules, rows, self.out))
+
+    def _advance(self, values: F32) -> int:
+        """One call of the compiled loop; returns how many rows of `out` wait to be evaluated."""
+        expanded = self.workspace.searches["expanded"]
+        before, began = expanded.copy() if self.rules.in_loop else expanded, time.perf_counter()
+        quantum = QUANTUM if self.rules.in_loop else NO_LIMIT
+        rows, self.first = advance(self.workspace, self.moves, self.guide, self.rules, values, self.out, quantum, self.first)
+        if self.rules.in_loop:
+            made = expanded - before
+            self.spent += (time.perf_counter() - began) * made / max(1, made.sum())
+        return int(rows)
+
+    def _evaluate(self, states: States) -> F32:
+        """float32[B]: checked values of the heuristic."""
+        if not len(states):
+            return NO_VALUES
+        heuristic, guarantee = self.heuristic, self.heuristic.guarantee
+        values = np.ascontiguousarray(heuristic(states), dtype=np.float32)
+        if values.shape != (len(states),):
+            raise UndershootError(f"{heuristic.name} gave {values.shape} values for {len(states)} states")
+        least = 0.0 if guarantee.standing is Standing.PROVEN or self.rules.buckets else -math.inf
+        row = lifecycle.first_wrong(values, least, self.rules.buckets)
+        if row >= 0:
+            self._refuse(states[row : row + 1], float(values[row]))
+        if guarantee.standing is Standing.PROVEN:
+            reached = is_goal(self.puzzle.table, states)
+            costs = np.zeros(int(reached.sum()), dtype=np.int64)
+            check_claim(self.puzzle, heuristic, states[reached], values[reached], costs)
+        return values
+
+    def _refuse(self, state: States, value: float) -> None:
+        """A value that no search can go on with."""
+        name, guarantee = self.heuristic.name, self.heuristic.guarantee
+        claim = f"that it {guarantee}" if guarantee.standing is Standing.PROVEN else "whole values from 0"
+        claim = "whole values" if value >= 0 else claim
+        reason = "" if not math.isfinite(value) else f", though it claims {claim}"
+        raise UndershootError(f"the heuristic {name} gives {value}{reason}, for {self.puzzle.format(state)}")
+
+    def _touched(self) -> int:
+        """Bytes of nodes, hash indices and open lists, now or earlier."""
+        return 8 * int(self.workspace.pools["touched"][-1])
+
+    def _stop_late_ones(self, seconds: float) -> None:
+        passed = self.spent if self.rules.in_loop else time.perf_counter() - self.began
+        status = self.workspace.searches["status"]
+        status[(status == ws.RUNNING) & (passed > seconds)] = ws.OUT_OF_TIME
+
+    def _seconds(self, place: int) -> float:
+        """How long the instance in this place has been searched."""
+        return float(self.spent[place] if self.rules.in_loop else time.perf_counter() - self.began[place])
+
+    def _report(self, where: I64) -> Iterator[tuple[int, Result]]:
+        """The results of searches that have ended."""
+        status = self.workspace.searches["status"][where]
+        for place in where[status == ws.TOO_DEAR].tolist():
+            state = self.puzzle.format(self.starts[self.number[place]][None])
+            raise UndershootError(f"costs above {MAX_COST:,} are not searched; they come up from {state}")
+        for place in where[status == ws.NEEDS_HEAP].tolist():
+            yield from self._again_with_heap(place)
+        where = where[status != ws.NEEDS_HEAP]
+        if not len(where):
+            return
+        numbers = self.number[where]
+        if len(self.draws.states):
+            drawn = np.empty((len(where), self.starts.shape[1]), dtype=np.uint8)
+            readout.write_expanded(self.workspace, where, self.draws.random[numbers], drawn)
+            self.draws.states[numbers] = drawn
+        results = conclude(self.puzzle, self.heuristic, self.starts[numbers], list(self._endings(where)))
+        yield from zip(numbers.tolist(), results, strict=True)
+
+    def _endings(self, where: I64) -> Iterator[Ending]:
+        """How these searches ended."""
+        bounds, state = np.zeros(len(where)), np.zeros((1, self.puzzle.table.cells), dtype=np.uint8)
+        is_proven = self.heuristic.guarantee.is_proven
+        readout.open_bounds(self.workspace, where, self.rules, self.base, is_proven, state, bounds)
+        paths = readout.read_paths(self.workspace, where, self.moves)
+        costs, below, first = paths.costs.tolist(), paths.below.tolist(), 0
+        for k, (place, last) in enumerate(zip(where.tolist(), paths.ends.tolist(), strict=True)):
+            search = dict(zip(ws.SEARCH.names or (), self.workspace.searches[place].item(), strict=True))
+            is_solved = search["goal"] >= 0
+            yield Ending(
+                status=STATUSES[search["status"]],
+                cost=costs[k] if is_solved else None,
+                actions=paths.actions[first:last],
+                path=paths.states[first:last],
+                open_bound=float(bounds[k]),
+                expanded_below=below[k] if is_solved and costs[k] <= MOST_SPAN else None,
+                seconds=self._seconds(place),
+                weight=float(self.options.weight),
+                **{name: search[name] for name in ("expanded", "generated", "evaluated", "reopened", "stored")},
+            )
+            first = last
+
+    def _again_with_heap(self, place: int) -> Iterator[tuple[int, Result]]:
+        """Costs are too large for buckets: this instance starts again, alone and with a heap, for the time that is left."""
+        number, spent, limit = int(self.number[place]), self._seconds(place), self.options.max_seconds
+        options = self.options if limit is None else replace(self.options, max_seconds=max(0.0, limit - spent))
+        touched = self._touched()
+        again = Searches(
+            self.puzzle,
+            self.starts,
+            self.heuristic,
+            options,
+            1,
+            max(ROOM_TO_BEGIN, self.memory - touched),
+            iter([number]),
+            self.draws,
+            buckets=False,
+        )
+        yield from ((number, replace(result, seconds=spent + result.seconds)) for _, result in again.run())
+        self.peak_bytes = max(self.peak_bytes, touched + again.peak_bytes)
+
+
+def moves_of(puzzle: Puzzle) -> Moves:
+    """The puzzle, for the compiled loop."""
+    table = puzzle.table
+    undo = np.where(table.inverse >= 0, table.alike[table.inverse], -1).astype(np.int32)
+    return Moves(forward_plan(table), undo, _as_words(table.goals), table.cells)
+
+
+def guide_in_loop(heuristic: Heuristic) -> Any:
+    """The heuristic as a guide in the compiled loop; `Elsewhere` if it is evaluated outside."""
+    return sums(heuristic.formula) if isinstance(heuristic, Additive) else Elsewhere()
+
+
+def rules_of(heuristic: Heuristic, options: SearchOptions, in_loop: bool, buckets: bool | None) -> Rules:
+    """buckets: None to use them where all f are whole."""
+    is_whole = heuristic.rounding is not Rounding.NONE and float(options.weight).is_integer()
+    return Rules(
+        in_loop=in_loop,
+        buckets=is_whole if buckets is None else buckets,
+        deep=options.ties is Ties.DEEP,
+        weight=float(options.weight),
+        per_step=options.expand_per_step,
+        most_expanded=NO_LIMIT if options.max_expanded is None else min(options.max_expanded, NO_LIMIT),
+    )
+
+
+def _as_words(states: States) -> AnyArray:
+    """uint64[B, SW], a byte a cell."""
+    padded = np.zeros((len(states), -(-states.shape[1] // 8) * 8), dtype=np.uint8)
+    padded[:, : states.shape[1]] = states
+    return padded.view(np.uint64)
