@@ -49,11 +49,13 @@ class Findings:
     """The first states with violations, at most 5."""
     example_values: F32
     example_costs: I64
+    fingerprint: str = ""
+    """Of the moves whose states were checked."""
 
     @property
     def figures(self) -> dict[str, Any]:
         """What stands in a certificate and in --json."""
-        kept = [field.name for field in dataclasses.fields(self) if not field.name.startswith("example")]
+        kept = [field.name for field in dataclasses.fields(self) if not field.name.startswith(("example", "fingerprint"))]
         return {name: getattr(self, name) for name in kept}
 
 
@@ -68,6 +70,8 @@ def check_every_state(
     The moves also establish that the table holds the true costs, and all of them, whoever made it; otherwise WrongTable. A
     float network must not overestimate either where its sums come out higher by half the margin for arithmetic.
     """
+    if heuristic.fingerprint != distances.table.fingerprint:
+        raise UndershootError(f"{heuristic.name} is for another puzzle than these distances")
     values = np.empty(distances.states, dtype=np.float32)
     highest = values if _is_exact(heuristic) else np.empty(distances.states, dtype=np.float32)
 
@@ -116,6 +120,7 @@ def findings(values: F32, highest: F32, distances: DistanceTable, moves: Moves |
         examples=distances.states_of(first),
         example_values=values[first] if len(above) else highest[first],
         example_costs=true_cost[first].astype(np.int64),
+        fingerprint=distances.table.fingerprint,
     )
 
 
@@ -177,6 +182,8 @@ def _document(bundle: Bundle, found: Findings) -> dict[str, Any]:
     calibration = bundle.calibration
     if calibration is None or found.violations or found.marginal or found.checked < found.states:
         raise UndershootError(f"{bundle.name} cannot be certified: it is not calibrated, not fully checked, or overestimates")
+    if found.fingerprint != bundle.puzzle.table.fingerprint:
+        raise UndershootError(f"{bundle.name} cannot be certified: what was checked are states of another puzzle")
     if calibration.group_margins and not bundle.raw.is_exact:
         # Across the edge of a group h may jump up, however small the step.
         raise UndershootError(f"{bundle.name} has a margin for each group, which needs exact values; use --whole-numbers")

@@ -18,8 +18,10 @@ from undershoot import trust
 from undershoot.arrays import States
 from undershoot.bundles.bundle import SHIPPED
 from undershoot.bundles.reading import read_bundle
+from undershoot.certification import certificate, check_every_state, findings
 from undershoot.guarantees import OptimalityKind, Rounding, Standing
 from undershoot.kernels.streams import Purpose, stream
+from undershoot.oracles.breadth_first import explore
 from undershoot.trust import Passed
 
 
@@ -361,12 +363,34 @@ def test_rates_are_fitted_to_states_that_nobody_could_foresee(make: Make, monkey
     monkeypatch.setattr(trust, "private_seed", private)
     monkeypatch.setattr("undershoot.calibration.populations.uniform", uniform)
     commands.undershoot("calibrate", str(folder), "--method", "max", "--n", "200", "--seed", "3")
-    weights = read_bundle(folder).weights_digest
+    weights = read_bundle(folder).network_digest
     assert asked == [(3, weights)]
     assert set(drawn) >= {stream(12345, Purpose.FIT_UNIFORM)}
     assert stream(3, Purpose.FIT_UNIFORM) not in drawn
     commands.undershoot("certify", str(folder), "--sample", "50", "--seed", "4")
     assert asked[-1] == (4, weights)
+    commands.undershoot("calibrate", str(folder), "--compare", "--n", "200", "--seed", "5")
+    assert asked[-1] == (5, weights)
+
+
+def test_states_of_one_puzzle_certify_nothing_for_another(make: Make) -> None:
+    """A bundle for a puzzle with as many cells, whose values were compared with the costs of another."""
+    bundle = read_bundle(make("tiles-2x3"))
+    other = dataclasses.replace(us.puzzle("tiles-2x3").table, goals=us.puzzle("tiles-2x3").table.goals[:, ::-1].copy())
+    distances = explore(dataclasses.replace(us.puzzle("tiles-2x3"), table=other))
+    values = np.zeros(distances.states, dtype=np.float32)
+    with pytest.raises(us.UndershootError, match="states of another puzzle"):
+        certificate(bundle, findings(values, values, distances, None))
+    with pytest.raises(us.UndershootError, match="for another puzzle than these distances"):
+        check_every_state(bundle.raw, distances)
+
+
+def test_files_do_not_draw_on_the_terminal(tmp_path: Path) -> None:
+    for line in ('"x\\u001bc" = "(1 2)"', '"x\\u009b1" = "(1 2)"'):
+        (tmp_path / "p.toml").write_text(f'name = "p"\ngoal = "a b"\n[moves]\n{line}\n')
+        error = commands.undershoot("solve", str(tmp_path / "p.toml"), "b a", code=2).stderr
+        assert "it must be one word" in error
+        assert "\x1b" not in error
 
 
 def test_a_vouched_certificate_does_not_carry_over(make: Make) -> None:

@@ -134,6 +134,11 @@ class Bundle:
         """Of `subject`."""
         return digest(self.subject)
 
+    @property
+    def network_digest(self) -> str:
+        """Of `subject` without the calibration: the network, and how it sees which puzzle."""
+        return digest({**self.subject, "calibration": None})
+
     @cached_property
     def weights_digest(self) -> str:
         """Of model.safetensors."""

@@ -62,10 +62,7 @@ def compare(
 
         batches.append(solve_batch(puzzle, instances.states, heuristic, options, threads=threads, progress=report))
     everyone = [all(batch.results[i].cost is not None for batch in batches) for i in range(len(instances.states))]
-    bounds = [
-        max([batch.results[i].lower_bound for batch in batches] + [known or 0])
-        for i, known in enumerate(instances.optimal_cost)
-    ]
+    bounds = [max(batch.results[i].lower_bound for batch in batches) for i in range(len(instances.states))]
     summaries = [_summary(h, batch, everyone, bounds) for h, batch in zip(heuristics, batches, strict=True)]
     records = [
         {

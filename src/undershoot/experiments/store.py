@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 PROFILE, RUNS, ITEMS, RECORDS, SECONDS = "profile.json", "runs.json", "items", "records.parquet", "seconds.txt"
 
 
+NETWORKS = ("train", "space")
+"""Kinds of items that hold networks."""
+
+
 class Store:
     """The folder of a reproduction. Nothing is written before there is something to keep."""
 
@@ -75,7 +79,12 @@ class Store:
         except Exception as error:  # a damaged archive fails in more ways than can be listed
             self._set_aside(path, str(error))
             return None
-        return {**files, VOUCHED: b""} if statement in self._made or trust.is_signed(statement, signature) else files
+        if statement in self._made or trust.is_signed(statement, signature):
+            return {**files, VOUCHED: b""}
+        if item.kind in NETWORKS:  # others rest on what it claims
+            warnings.warn(f"{path} was not made by this installation; its work is done again", stacklevel=2)
+            return None
+        return files
 
     def write(self, item: Item, files: Files) -> None:
         """Completely or not at all."""

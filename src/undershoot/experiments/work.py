@@ -20,6 +20,7 @@ from undershoot.bundles.reading import read_bundle
 from undershoot.calibration.calibrator import Wanted
 from undershoot.calibration.catalogue import calibrate
 from undershoot.certification import certificate, findings
+from undershoot.errors import UndershootError
 from undershoot.experiments.instances import Instances, scrambled_instances, uniform_instances
 from undershoot.experiments.items import VOUCHED, Files
 from undershoot.experiments.store import RECORDS, SECONDS, table_bytes
@@ -87,6 +88,8 @@ def do_space(spec: dict[str, Any], inputs: Inputs) -> Files:
         row = _space_row(spec, spec["heuristic"], fixed, values_of_space(fixed, distances), distances)
         return {RECORDS: table_bytes([row])}
     bundle = bundle_of(inputs["training"], "bundle")
+    if bundle.puzzle.table.fingerprint != puzzle.table.fingerprint:
+        raise UndershootError(f"the training of {spec['puzzle']} holds a network for another puzzle, {bundle.puzzle.name}")
     raw = values_of_space(bundle.raw.raw, distances)
     known = bundle.raw.family.scores(raw, distances.true_costs())
     rows = [_space_row(spec, "raw", bundle.raw, _from_raw(bundle.raw, raw, distances), distances)]

@@ -20,7 +20,8 @@ import numpy as np
 from undershoot.arrays import I32, I64, U8, U16, AnyArray, Bools, States, freeze_arrays, frozen, read_only
 from undershoot.errors import MalformedState, MoveTableError
 
-MAX_CELLS = 255
+MAX_CELLS, MAX_ACTIONS = 255, 65_535
+"""Searches keep the number of an action in 16 bits."""
 
 
 class Symmetry(NamedTuple):
@@ -363,8 +364,8 @@ def _check_shapes(table: MoveTable) -> None:
             raise MoveTableError(f"{name} has shape {array.shape}; beside this source it must have {shape}")
     if contexts != (1 if table.cursor is None else cells):
         raise MoveTableError(f"source has {contexts} contexts; with a cursor there is one a cell, without one exactly 1")
-    if not actions:
-        raise MoveTableError("there are no moves; a puzzle needs at least one")
+    if not 1 <= actions <= MAX_ACTIONS:
+        raise MoveTableError(f"there are {actions:,} moves; a puzzle has 1 to {MAX_ACTIONS:,}")
     if (table.modulus < 1).any() or (table.modulus > 256).any():
         raise MoveTableError("every modulus must lie in 1..256")
     if (table.cost < 1).any():

@@ -104,8 +104,8 @@ def _only(data: dict[str, Any], allowed: set[str], where: str) -> None:
 
 def _text(data: dict[str, Any], key: str, default: str | None = None) -> str:
     value = data.get(key, default)
-    if not isinstance(value, str) or not value.strip():
-        raise MoveTableError(f"{key} is missing or is not a text in quotes")
+    if not isinstance(value, str) or not value.strip() or not value.replace("\n", " ").isprintable():
+        raise MoveTableError(f"{key} is missing, or is not a text in quotes of letters that can be printed")
     return value
 
 
@@ -167,8 +167,8 @@ def _moves(data: dict[str, Any], cells: int, values: int, has_cursor: bool) -> d
 
 
 def _check_word(kind: str, word: str) -> None:
-    if not re.fullmatch(r"[^\s/|,;\[\]#]+", word):
-        raise MoveTableError(f'a {kind} is called "{word}"; it must be one word without / | , ; # and brackets')
+    if not word.isprintable() or not re.fullmatch(r"[^\s/|,;\[\]#]+", word):
+        raise MoveTableError(f"a {kind} is called {word[:40]!a}; it must be one word without / | , ; # and brackets")
 
 
 def _powers(name: str, source: U8) -> list[tuple[str, U8]]:

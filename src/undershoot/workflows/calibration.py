@@ -80,7 +80,7 @@ def calibrate(
     trained = read_bundle(path, with_calibration=False)
     folder = _place(bundle_folder(path), out)
     bundle = in_whole_numbers(trained, wanted.seed) if whole_numbers else trained
-    wanted = dataclasses.replace(wanted, seed=trust.private_seed(wanted.seed, bundle.weights_digest))
+    wanted = dataclasses.replace(wanted, seed=trust.private_seed(wanted.seed, bundle.network_digest))
     if out is not None:
         _check_out(out, bundle)
     kept = _place_of_floats(folder, trained) if whole_numbers and out is None else None

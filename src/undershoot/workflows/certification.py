@@ -117,7 +117,7 @@ def _check_request(ball: int | None, sample: int | None) -> None:
 def _findings(bundle: Bundle, ball: int | None, sample: int | None, seed: int, progress: Progress | None) -> Findings:
     distances = whole_space(bundle.puzzle, "A certificate") if ball is None else oracle(bundle.puzzle, radius=ball)
     if sample is not None:
-        drawn_with = stream(trust.private_seed(seed, bundle.weights_digest), Purpose.CHECK)
+        drawn_with = stream(trust.private_seed(seed, bundle.network_digest), Purpose.CHECK)
         states = uniform(bundle.puzzle, sample, drawn_with)
         true_cost = exact(distances, states).costs.astype(np.int64)
         return check_sample(bundle.heuristic, states, true_cost, distances.states)

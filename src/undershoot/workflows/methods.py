@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from undershoot import trust
 from undershoot.bundles.bundle import Bundle
 from undershoot.bundles.reading import read_bundle
 from undershoot.calibration.calibrator import Wanted
@@ -46,6 +47,7 @@ def compare_methods(
     bundle = read_bundle(path, with_calibration=False)
     if whole_numbers:
         bundle = in_whole_numbers(bundle, wanted.seed)
+    wanted = dataclasses.replace(wanted, seed=trust.private_seed(wanted.seed, bundle.network_digest))
     distances = whole_space(bundle.puzzle, "--compare")
     rows = []
     for number, method in enumerate(("none", *METHODS)):
