@@ -424,3 +424,15 @@ def test_every_kind_of_item_says_how_long_it_took(finished: Store, small_items: 
 def test_a_profile_is_plain_values() -> None:
     assert isinstance(PROFILES["quick"], Profile)
     assert json.loads(json.dumps(PROFILES["quick"].to_dict()))["name"] == "quick"
+
+
+def test_networks_that_this_installation_did_not_make_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network, records = Item("train", {"puzzle": "tiles-3x3"}), Item("search", {"puzzle": "tiles-3x3"})
+    for item in (network, records):
+        Store(tmp_path / "store", TINY.to_dict()).write(item, {RECORDS: b"x", "seconds.txt": b"1.0"})
+        assert VOUCHED in (Store(tmp_path / "store", TINY.to_dict()).read(item) or {})
+    monkeypatch.setenv("UNDERSHOOT_STATE_DIR", str(tmp_path / "state of another"))
+    store = Store(tmp_path / "store", TINY.to_dict())
+    assert store.read(records) == {RECORDS: b"x", "seconds.txt": b"1.0"}
+    with pytest.warns(UserWarning, match="was not made by this installation"):
+        assert store.read(network) is None

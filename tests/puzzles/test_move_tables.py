@@ -116,3 +116,16 @@ def test_solvable_orders_of_topspin_are_the_reachable_ones(name: str, states: in
     orders = np.random.default_rng(2).permuted(np.tile(np.arange(puzzle.table.cells, dtype=np.uint8), (300, 1)), axis=1)
     orders = np.concatenate([orders, puzzle.sample(50, 3)])
     assert (puzzle.is_solvable(orders) == (table.distance(orders) != us.UNKNOWN)).all()
+
+
+def test_more_moves_than_searches_can_number_are_refused() -> None:
+    table, many = us.puzzle("pancake-2").table, 65_536
+    with pytest.raises(us.UndershootError, match="there are 65,536 moves; a puzzle has 1 to 65,535"):
+        replace(
+            table,
+            source=np.repeat(table.source, many, axis=1),
+            shift=np.repeat(table.shift, many, axis=1),
+            legal=np.repeat(table.legal, many, axis=1),
+            cost=np.repeat(table.cost, many),
+            action_names=tuple(map(str, range(many))),
+        )
