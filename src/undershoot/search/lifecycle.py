@@ -11,7 +11,7 @@ from undershoot.search.expansion import PARENT, let_wait
 from undershoot.search.hash_index import FIRST_SLOTS, index_all_nodes
 from undershoot.search.heads import FIRST_SPAN, clear_heads, heads_size
 from undershoot.search.memory import release, take
-from undershoot.search.nodes import FIRST_NODES, NO_NODE, OPEN, WAITING, copy_state, place_in_word
+from undershoot.search.nodes import FIRST_NODES, NO_NODE, OPEN, WAITING, copy_state, is_wrong, place_in_word
 from undershoot.search.open_list import FIRST_ENTRIES
 from undershoot.search.workspace import (
     ENTRIES,
@@ -62,7 +62,7 @@ def begin(
 @inner
 def _reset(search: Record) -> None:
     """Nothing has happened yet."""
-    search.status, search.goal, search.incumbent = IDLE, NO_NODE, -1
+    search.status, search.goal, search.incumbent, search.refused = IDLE, NO_NODE, -1, NO_NODE
     search.stored, search.waiting, search.first_row = 0, 0, 0
     search.entries_used, search.entry_to_reuse, search.least_f, search.pushes = 0, 0, 0, 0
     search.expanded, search.generated, search.evaluated, search.reopened = 0, 0, 0, 0
@@ -141,10 +141,9 @@ def tally(searches: Records) -> tuple[Number, Number, Number]:
 
 
 @compiled_loop
-def first_wrong(values: F32, least: Number, whole: Number) -> Number:
-    """The first row whose value is not finite, below `least`, or not whole though it should be; -1 if there is none."""
+def first_wrong(values: F32, rules: Rules) -> Number:
+    """The first row whose value no search can go on with; -1 if there is none."""
     for row in range(values.shape[0]):
-        value = values[row]
-        if not (least <= value < np.inf and value > -np.inf) or (whole and value != np.floor(value)):
+        if is_wrong(values[row], rules):
             return row
     return -1

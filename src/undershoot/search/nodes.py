@@ -51,6 +51,12 @@ def f_of(node: Record, rules: Rules) -> Number:
 
 
 @inner
+def is_wrong(value: Number, rules: Rules) -> Number:
+    """Whether a value of the heuristic is not finite, below what it may be, or not whole though it should be."""
+    return not (rules.least_value <= value < np.inf and value > -np.inf) or (rules.buckets and value != np.floor(value))
+
+
+@inner
 def make_room_for_nodes(ws: Workspace, search: Record, more: Number) -> Number:
     """Room for so many nodes more; False if there is none."""
     need = search.stored + more

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U64, AnyArray, Number, Record, States
+from undershoot.arrays import F32, I32, I64, U64, AnyArray, Number, Record, States
 from undershoot.kernels.compiler import compiled_loop, inner
 from undershoot.kernels.sums import Sums, shared_out, sum_of
 from undershoot.search.heads import expansions_below
@@ -25,6 +25,8 @@ class Paths(NamedTuple):
     """int32[sum of lengths]."""
     states: States
     """uint8[sum of lengths, n]: before each action."""
+    values: F32
+    """float32[sum of lengths]: h of these states."""
 
 
 def read_paths(ws: Workspace, where: I64, moves: Moves) -> Paths:
@@ -34,8 +36,9 @@ def read_paths(ws: Workspace, where: I64, moves: Moves) -> Paths:
     ends = np.cumsum(lengths)
     actions = np.zeros(int(lengths.sum()), dtype=np.int32)
     states = np.zeros((len(actions), moves.cells), dtype=np.uint8)
-    _write_paths(ws, where, ends, actions, states)
-    return Paths(ends, costs, below, actions, states)
+    values = np.zeros(len(actions), dtype=np.float32)
+    _write_paths(ws, where, ends, actions, states, values)
+    return Paths(ends, costs, below, actions, states, values)
 
 
 @compiled_loop
@@ -53,7 +56,7 @@ def _measure_paths(ws: Workspace, where: I64, moves: Moves, lengths: I64, costs:
 
 
 @compiled_loop
-def _write_paths(ws: Workspace, where: I64, ends: I64, actions: I32, states: States) -> None:
+def _write_paths(ws: Workspace, where: I64, ends: I64, actions: I32, states: States, values: F32) -> None:
     for k in range(where.shape[0]):
         search = ws.searches[where[k]]
         number, row = search.goal, ends[k]
@@ -63,7 +66,9 @@ def _write_paths(ws: Workspace, where: I64, ends: I64, actions: I32, states: Sta
             if number >= 0:
                 row -= 1
                 actions[row] = node.action
-                write_state(ws.nodes[search.nodes_at + number], states, row)
+                before = ws.nodes[search.nodes_at + number]
+                values[row] = before.h
+                write_state(before, states, row)
 
 
 @inner

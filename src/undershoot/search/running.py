@@ -12,9 +12,8 @@ import numpy as np
 from undershoot.arrays import F32, I64, U64, AnyArray, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic, Rounding, Standing
-from undershoot.heuristics.analytic import Additive
 from undershoot.kernels.cpu import is_goal
-from undershoot.kernels.guides import Elsewhere, size_of
+from undershoot.kernels.guides import Elsewhere, guide_of, size_of
 from undershoot.kernels.plan import forward_plan
 from undershoot.kernels.sums import sums
 from undershoot.puzzles.puzzle import Puzzle
@@ -27,8 +26,8 @@ from undershoot.search.options import SearchOptions, Ties
 from undershoot.search.results import Result, Status
 from undershoot.search.workspace import MAX_COST, Moves, Rules
 
-QUANTUM = 100_000
-"""Expansions in the loop before Python looks at the clock."""
+SECONDS_IN_LOOP, FIRST_QUANTUM, MOST_QUANTUM = 0.02, 100, 100_000
+"""The loop lets Python look at the clock after about so many seconds, but between so many and so many expansions."""
 ROOM_TO_BEGIN = 1 << 17
 """Bytes that a search should have, at least, when it begins."""
 NO_LIMIT = 2**62
@@ -64,9 +63,11 @@ class Searches:
         memory: int,
         queue: Iterator[int],
         draws: Draws,
+        guide: Any,
         buckets: bool | None = None,
     ) -> None:
-        """queue: numbers of instances to be searched, shared with others. buckets: None if the heuristic decides."""
+        """queue: numbers of instances to be searched, shared with others. guide: the heuristic in the loop, for this thread
+        alone, or `Elsewhere`. buckets: None if the heuristic decides."""
         self.puzzle = puzzle
         self.starts = starts
         self.heuristic = heuristic
@@ -75,8 +76,8 @@ class Searches:
         self.queue = queue
         self.draws = draws
         self.moves = moves_of(puzzle)
-        self.guide = guide_in_loop(heuristic)
-        self.rules = rules_of(heuristic, options, not isinstance(self.guide, Elsewhere), buckets)
+        self.guide = guide
+        self.rules = rules_of(heuristic, options, not isinstance(guide, Elsewhere), buckets)
         self.base = sums(puzzle.base_heuristic)
         steps, state_words = self.moves.plan.legal.shape[1], self.moves.goals.shape[1]
         self.workspace = ws.make_workspace(
@@ -92,6 +93,8 @@ class Searches:
         """In the loop, where searches run one after another: the seconds of each search's own turns."""
         self.first = 0
         """In the loop: the search whose turn it is."""
+        self.quantum = FIRST_QUANTUM if self.rules.in_loop else NO_LIMIT
+        """Expansions before Python looks at the clock."""
         self.is_stopped = False
         self.peak_bytes = 0
 
@@ -103,7 +106,7 @@ class Searches:
         list(self._endings(nothing))
         lifecycle.end(self.workspace, nothing, False)
         lifecycle.tally(self.workspace.searches)
-        lifecycle.first_wrong(NO_VALUES, 0.0, False)
+        lifecycle.first_wrong(NO_VALUES, self.rules)
         self.heuristic(self.starts[:1])
 
     def run(self) -> Iterator[tuple[int, Result]]:
@@ -146,11 +149,13 @@ class Searches:
         """One call of the compiled loop; returns how many rows of `out` wait to be evaluated."""
         expanded = self.workspace.searches["expanded"]
         before, began = expanded.copy() if self.rules.in_loop else expanded, time.perf_counter()
-        quantum = QUANTUM if self.rules.in_loop else NO_LIMIT
-        rows, self.first = advance(self.workspace, self.moves, self.guide, self.rules, values, self.out, quantum, self.first)
+        rows, self.first = advance(
+            self.workspace, self.moves, self.guide, self.rules, values, self.out, self.quantum, self.first
+        )
         if self.rules.in_loop:
-            made = expanded - before
-            self.spent += (time.perf_counter() - began) * made / max(1, made.sum())
+            made, seconds = expanded - before, time.perf_counter() - began
+            self.spent += seconds * made / max(1, made.sum())
+            self.quantum = int(min(max(made.sum() * SECONDS_IN_LOOP / seconds, FIRST_QUANTUM), MOST_QUANTUM))
         return int(rows)
 
     def _evaluate(self, states: States) -> F32:
@@ -161,8 +166,7 @@ class Searches:
         values = np.ascontiguousarray(heuristic(states), dtype=np.float32)
         if values.shape != (len(states),):
             raise UndershootError(f"{heuristic.name} gave {values.shape} values for {len(states)} states")
-        least = 0.0 if guarantee.standing is Standing.PROVEN or self.rules.buckets else -math.inf
-        row = lifecycle.first_wrong(values, least, self.rules.buckets)
+        row = lifecycle.first_wrong(values, self.rules)
         if row >= 0:
             self._refuse(states[row : row + 1], float(values[row]))
         if guarantee.standing is Standing.PROVEN:
@@ -178,6 +182,13 @@ class Searches:
         claim = "whole values" if value >= 0 else claim
         reason = "" if not math.isfinite(value) else f", though it claims {claim}"
         raise UndershootError(f"the heuristic {name} gives {value}{reason}, for {self.puzzle.format(state)}")
+
+    def _refuse_value_in_loop(self, place: int) -> None:
+        """Say of a value that came up in the loop what is said of it in a batch."""
+        search = self.workspace.searches[place]
+        node = self.workspace.nodes[search["nodes_at"] + search["refused"]]
+        self._evaluate(node["state"].view(np.uint8)[None, : self.puzzle.table.cells].copy())
+        raise UndershootError(f"{self.heuristic.name} gives {node['h']} in the loop and another value in batches: report this")
 
     def _touched(self) -> int:
         """Bytes of nodes, hash indices and open lists, now or earlier."""
@@ -198,6 +209,8 @@ class Searches:
         for place in where[status == ws.TOO_DEAR].tolist():
             state = self.puzzle.format(self.starts[self.number[place]][None])
             raise UndershootError(f"costs above {MAX_COST:,} are not searched; they come up from {state}")
+        for place in where[status == ws.WRONG_VALUE].tolist():
+            self._refuse_value_in_loop(place)
         for place in where[status == ws.NEEDS_HEAP].tolist():
             yield from self._again_with_heap(place)
         where = where[status != ws.NEEDS_HEAP]
@@ -226,6 +239,7 @@ class Searches:
                 cost=costs[k] if is_solved else None,
                 actions=paths.actions[first:last],
                 path=paths.states[first:last],
+                path_values=paths.values[first:last],
                 open_bound=float(bounds[k]),
                 expanded_below=below[k] if is_solved and costs[k] <= MOST_SPAN else None,
                 seconds=self._seconds(place),
@@ -248,6 +262,7 @@ class Searches:
             max(ROOM_TO_BEGIN, self.memory - touched),
             iter([number]),
             self.draws,
+            self.guide,
             buckets=False,
         )
         yield from ((number, replace(result, seconds=spent + result.seconds)) for _, result in again.run())
@@ -262,16 +277,21 @@ def moves_of(puzzle: Puzzle) -> Moves:
 
 
 def guide_in_loop(heuristic: Heuristic) -> Any:
-    """The heuristic as a guide in the compiled loop; `Elsewhere` if it is evaluated outside."""
-    return sums(heuristic.formula) if isinstance(heuristic, Additive) else Elsewhere()
+    """The heuristic as a guide in the compiled loop, for one thread; `Elsewhere` if it is evaluated outside."""
+    guide = guide_of(heuristic)
+    return Elsewhere() if guide is None else guide
 
 
 def rules_of(heuristic: Heuristic, options: SearchOptions, in_loop: bool, buckets: bool | None) -> Rules:
     """buckets: None to use them where all f are whole."""
     is_whole = heuristic.rounding is not Rounding.NONE and float(options.weight).is_integer()
+    buckets = is_whole if buckets is None else buckets
+    claims = heuristic.guarantee.standing is Standing.PROVEN
     return Rules(
         in_loop=in_loop,
-        buckets=is_whole if buckets is None else buckets,
+        buckets=buckets,
+        least_value=0.0 if claims or buckets else -math.inf,
+        goals_are_0=claims,
         deep=options.ties is Ties.DEEP,
         weight=float(options.weight),
         per_step=options.expand_per_step,
