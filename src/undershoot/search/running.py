@@ -38,6 +38,7 @@ STATUSES = {
     ws.OUT_OF_MEMORY: Status.MEMORY,
     ws.OUT_OF_TIME: Status.TIME,
 }
+COUNTERS = ("expanded", "generated", "evaluated", "reopened", "stored")
 NO_VALUES: F32 = np.zeros(0, dtype=np.float32)
 
 
@@ -115,7 +116,7 @@ class Searches:
         rows = self._begin(np.arange(len(self.number)), 0)
         ended, running, is_short = lifecycle.tally(searches)
         while ended + running and not self.is_stopped:
-            rows = self._advance(NO_VALUES if self.rules.in_loop else self._evaluate(self.out[:rows]))
+            rows = self._advance_in_loop() if self.rules.in_loop else self._advance(self._evaluate(self.out[:rows]))
             if self.options.max_seconds is not None:
                 self._stop_late_ones(self.options.max_seconds)
             ended, running, is_short = lifecycle.tally(searches)
@@ -147,16 +148,19 @@ class Searches:
 
     def _advance(self, values: F32) -> int:
         """One call of the compiled loop; returns how many rows of `out` wait to be evaluated."""
-        expanded = self.workspace.searches["expanded"]
-        before, began = expanded.copy() if self.rules.in_loop else expanded, time.perf_counter()
         rows, self.first = advance(
             self.workspace, self.moves, self.guide, self.rules, values, self.out, self.quantum, self.first
         )
-        if self.rules.in_loop:
-            made, seconds = expanded - before, time.perf_counter() - began
-            self.spent += seconds * made / max(1, made.sum())
-            self.quantum = int(min(max(made.sum() * SECONDS_IN_LOOP / seconds, FIRST_QUANTUM), MOST_QUANTUM))
         return int(rows)
+
+    def _advance_in_loop(self) -> int:
+        """Likewise, sharing the time that it took out over the searches that made expansions."""
+        before, began = self.workspace.searches["expanded"].copy(), time.perf_counter()
+        rows = self._advance(NO_VALUES)
+        made, seconds = self.workspace.searches["expanded"] - before, time.perf_counter() - began
+        self.spent += seconds * made / max(1, made.sum())
+        self.quantum = int(min(max(made.sum() * SECONDS_IN_LOOP / seconds, FIRST_QUANTUM), MOST_QUANTUM))
+        return rows
 
     def _evaluate(self, states: States) -> F32:
         """float32[B]: checked values of the heuristic."""
@@ -230,23 +234,24 @@ class Searches:
         is_proven = self.heuristic.guarantee.is_proven
         readout.open_bounds(self.workspace, where, self.rules, self.base, is_proven, state, bounds)
         paths = readout.read_paths(self.workspace, where, self.moves)
-        costs, below, first = paths.costs.tolist(), paths.below.tolist(), 0
-        for k, (place, last) in enumerate(zip(where.tolist(), paths.ends.tolist(), strict=True)):
-            search = dict(zip(ws.SEARCH.names or (), self.workspace.searches[place].item(), strict=True))
-            is_solved = search["goal"] >= 0
+        costs, below, ends, bounds_of_open = paths.costs.tolist(), paths.below.tolist(), paths.ends.tolist(), bounds.tolist()
+        columns = {name: self.workspace.searches[name][where].tolist() for name in ("status", "goal", *COUNTERS)}
+        weight, first = float(self.options.weight), 0
+        for k, place in enumerate(where.tolist()):
+            is_solved = columns["goal"][k] >= 0
             yield Ending(
-                status=STATUSES[search["status"]],
+                status=STATUSES[columns["status"][k]],
                 cost=costs[k] if is_solved else None,
-                actions=paths.actions[first:last],
-                path=paths.states[first:last],
-                path_values=paths.values[first:last],
-                open_bound=float(bounds[k]),
+                actions=paths.actions[first : ends[k]],
+                path=paths.states[first : ends[k]],
+                path_values=paths.values[first : ends[k]],
+                open_bound=bounds_of_open[k],
                 expanded_below=below[k] if is_solved and costs[k] <= MOST_SPAN else None,
                 seconds=self._seconds(place),
-                weight=float(self.options.weight),
-                **{name: search[name] for name in ("expanded", "generated", "evaluated", "reopened", "stored")},
+                weight=weight,
+                **{name: columns[name][k] for name in COUNTERS},
             )
-            first = last
+            first = ends[k]
 
     def _again_with_heap(self, place: int) -> Iterator[tuple[int, Result]]:
         """Costs are too large for buckets: this instance starts again, alone and with a heap, for the time that is left."""
