@@ -6,7 +6,7 @@ import numpy as np
 
 from undershoot.arrays import F32, I32, AnyArray, Number, States
 from undershoot.heuristics.families import Family
-from undershoot.kernels.compiler import inner
+from undershoot.kernels.compiler import called, inner
 from undershoot.kernels.encodings import Reader, read_one, reader
 from undershoot.kernels.guides import implements, keeps_nothing, value_of
 from undershoot.kernels.networks import Perceptron, Workbench, workbench, write_outputs
@@ -99,6 +99,11 @@ def _base(guide: Uncalibrated, states: States, row: Number) -> Number:
 
 @implements(value_of, Uncalibrated)
 def _value_of_network(guide: Uncalibrated, states: States, row: Number, kept: I32) -> Number:
+    return _network_value(guide, states, row)
+
+
+@called
+def _network_value(guide: Uncalibrated, states: States, row: Number) -> Number:
     if _is_goal(guide.goals, states, row):
         return np.float32(0)
     _ask_network(guide, states, row)
@@ -114,6 +119,11 @@ def _value_of_network(guide: Uncalibrated, states: States, row: Number, kept: I3
 
 @implements(value_of, Calibrated)
 def _value_of_calibrated(guide: Calibrated, states: States, row: Number, kept: I32) -> Number:
+    return _calibrated_value(guide, states, row)
+
+
+@called
+def _calibrated_value(guide: Calibrated, states: States, row: Number) -> Number:
     learned, margins = guide.learned, guide.margins
     if _is_goal(learned.goals, states, row):
         return np.float32(0)

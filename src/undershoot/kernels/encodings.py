@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from undershoot.arrays import F32, I32, I64, U8, U16, AnyArray, Number, States, read_only
-from undershoot.kernels.compiler import compiled, inner
+from undershoot.kernels.compiler import called, compiled
 from undershoot.puzzles.encoding import Encoding
 
 
@@ -140,7 +140,7 @@ def reader(encoding: Encoding, cells: int) -> Reader:
     )
 
 
-@inner
+@called
 def read_one(how: Reader, states: States, row: Number) -> None:
     """Write the tokens of states[row] to how.tokens. Values are trusted."""
     n, count = how.seen.shape[0], how.cells.shape[0]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from undershoot.arrays import F32, I8, I32, I64, U16, Number, States, read_only
-from undershoot.kernels.compiler import compiled, inner
+from undershoot.kernels.compiler import called, compiled, inner
 
 LANES = 16
 """Widths of hidden layers are padded to multiples of this with units that are always 0."""
@@ -198,7 +198,7 @@ def workbench(network: Perceptron) -> Workbench:
     return Workbench(before, after, np.zeros(widest, dtype=np.int64), np.zeros(network.sizes[-1], dtype=np.float32))
 
 
-@inner
+@called
 def write_outputs(network: Perceptron, bench: Workbench, tokens: U16) -> None:
     """To bench.outputs, what `outputs` gives for one state, uint16[T], bit for bit."""
     flat, sizes, scales = network.flat, network.sizes, network.scales
@@ -231,7 +231,7 @@ def _first_of_one(features: I32, flat: F32, inputs: Number, width: Number, token
                     out[j] += row[j]
 
 
-@inner
+@called
 def _dense_of_one(flat: F32, at: Number, inputs: Number, width: Number, a: F32, active: I64, out: F32) -> None:
     """Inputs that are 0 add nothing and are left out; the others come in the order of `outputs`, several at a time."""
     bias = flat[at + inputs * width : at + (inputs + 1) * width]

@@ -6,7 +6,7 @@ import numpy as np
 
 from undershoot.arrays import I32, U8, Number, States, read_only
 from undershoot.guarantees import Rounding
-from undershoot.kernels.compiler import inner
+from undershoot.kernels.compiler import called, inner
 from undershoot.puzzles.puzzle import Puzzle
 
 
@@ -36,7 +36,7 @@ def rounding_up(puzzle: Puzzle, rounding: Rounding) -> RoundUp:
     return RoundUp(is_whole, True, parity.bits, parity.places, parity.factors, parity.numbers, int(parity.constant), pieces)
 
 
-@inner
+@called
 def parity_of(how: RoundUp, states: States, row: Number) -> Number:
     """0 or 1, for states[row]."""
     count, pieces = np.int64(how.constant), how.pieces

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from undershoot.arrays import I32, I64, U16, U64, Keys, Number, States, read_only
-from undershoot.kernels.compiler import compiled, inner
+from undershoot.kernels.compiler import called, compiled
 from undershoot.kernels.hashing import finished, mixed
 from undershoot.kernels.plan import Packing
 from undershoot.kernels.prefetch import prefetch
@@ -142,7 +142,7 @@ def costs_of(packing: Packing, keys: Keys, index: U64) -> Costs:
     return Costs(packing, keys, index, word_numbers(keys), np.zeros((1, keys.shape[1]), dtype=np.uint64))
 
 
-@inner
+@called
 def cost_of(costs: Costs, states: States, row: Number, absent: Number) -> Number:
     """The cost of states[row], or `absent`."""
     packing, wanted, index, keys = costs.packing, costs.wanted, costs.slots, costs.keys

@@ -137,7 +137,7 @@ def _take_and_expand(ws: Workspace, i: Number, moves: Moves, guide: Any, rules: 
             if number >= 0:
                 # It is not wanted now, but may be after the children that wait: it goes back with them.
                 ws.nodes[search.nodes_at + number].flags |= WAITING
-                let_wait(ws, i, number, False)
+                let_wait(ws, i, number, np.bool_(False))
             break
         if search.expanded >= rules.most_expanded:
             return OVER_BUDGET

@@ -28,6 +28,8 @@ class Ending:
     """uint8[L, n]: the states before each of them."""
     path_values: F32
     """float32[L]: h of these states."""
+    start_value: float
+    """h of the start."""
     open_bound: float
     """What every solution costs that was not found: at least this, by what is proven alone; infinite if there is no other."""
     expanded: int
@@ -49,7 +51,7 @@ def conclude(puzzle: Puzzle, guide: Heuristic, starts: States, endings: Sequence
     above = _overestimates(puzzle, guide, endings)
     least = puzzle.base_heuristic(starts)
     if guide.guarantee.is_proven:
-        least = np.maximum(least, guide(starts))
+        least = np.maximum(least, [ending.start_value for ending in endings])
     parity = puzzle.cost_parity(starts) if puzzle.has_cost_parity else None
     results = []
     for k, ending in enumerate(endings):

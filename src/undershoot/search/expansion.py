@@ -11,7 +11,7 @@ from undershoot.search.hash_index import ask_for_slot, hash_of, look_up, occupy
 from undershoot.search.nodes import CLOSED, OPEN, WAITING, copy_state, place_in_word
 from undershoot.search.workspace import MAX_COST, RUNNING, TOO_DEAR, Moves, Workspace
 
-PARENT = 0
+PARENT = np.int64(0)
 """The row of `family` for the node that is expanded; its children follow."""
 
 

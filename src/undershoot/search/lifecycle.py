@@ -50,7 +50,7 @@ def begin(
         search.status, search.stored, search.evaluated = RUNNING, 1, 1
         _store_start(ws, search, starts, k, moves, guide)
         index_all_nodes(ws, search)
-        let_wait(ws, where[k], 0, True)
+        let_wait(ws, where[k], np.int64(0), np.bool_(True))
         if not rules.in_loop:
             search.first_row = rows
             for cell in range(moves.cells):

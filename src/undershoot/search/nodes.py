@@ -12,7 +12,7 @@ from undershoot.search.workspace import NODES, Rules, Workspace
 OPEN, CLOSED, WAITING = 1, 2, 4
 """Flags of a node: in the open list; expanded; about to be pushed."""
 FIRST_NODES = 128
-NO_NODE = -1
+NO_NODE = np.int64(-1)
 _LAST_BYTE = 0 if sys.byteorder == "little" else 56
 
 

@@ -11,6 +11,8 @@ from undershoot.search.heads import expansions_below
 from undershoot.search.nodes import CLOSED, OPEN, WAITING, value_in_state
 from undershoot.search.workspace import SOLVED, Moves, Rules, Workspace
 
+FIRST = np.int64(0)
+
 
 class Paths(NamedTuple):
     """Solutions of K searches, end to end, and what else is read off."""
@@ -27,6 +29,8 @@ class Paths(NamedTuple):
     """uint8[sum of lengths, n]: before each action."""
     values: F32
     """float32[sum of lengths]: h of these states."""
+    start_values: F32
+    """float32[K]: h of the starts; not a number where it was not asked for."""
 
 
 def read_paths(ws: Workspace, where: I64, moves: Moves) -> Paths:
@@ -38,7 +42,9 @@ def read_paths(ws: Workspace, where: I64, moves: Moves) -> Paths:
     states = np.zeros((len(actions), moves.cells), dtype=np.uint8)
     values = np.zeros(len(actions), dtype=np.float32)
     _write_paths(ws, where, ends, actions, states, values)
-    return Paths(ends, costs, below, actions, states, values)
+    start_values = np.full(len(where), np.nan, dtype=np.float32)
+    _write_start_values(ws, where, start_values)
+    return Paths(ends, costs, below, actions, states, values, start_values)
 
 
 @compiled_loop
@@ -71,6 +77,14 @@ def _write_paths(ws: Workspace, where: I64, ends: I64, actions: I32, states: Sta
                 write_state(before, states, row)
 
 
+@compiled_loop
+def _write_start_values(ws: Workspace, where: I64, values: F32) -> None:
+    for k in range(where.shape[0]):
+        search = ws.searches[where[k]]
+        if search.stored > 0:
+            values[k] = ws.nodes[search.nodes_at].h
+
+
 @inner
 def write_state(node: Record, states: States, row: Number) -> None:
     """To states[row]."""
@@ -94,8 +108,8 @@ def open_bounds(
         for number in range(0 if settled else search.stored):
             node = ws.nodes[search.nodes_at + number]
             if node.flags & OPEN:
-                write_state(node, state, 0)
-                h = np.float64(shared_out(base, sum_of(base, state, 0)))
+                write_state(node, state, FIRST)
+                h = np.float64(shared_out(base, sum_of(base, state, FIRST)))
                 # A child that waits for its value when a limit strikes has only the analytic one.
                 if guide_is_proven and not node.flags & WAITING:
                     h = max(h, np.float64(node.h))

@@ -107,8 +107,9 @@ class Searches:
         list(self._endings(nothing))
         lifecycle.end(self.workspace, nothing, False)
         lifecycle.tally(self.workspace.searches)
-        lifecycle.first_wrong(NO_VALUES, self.rules)
-        self.heuristic(self.starts[:1])
+        if not self.rules.in_loop:
+            lifecycle.first_wrong(NO_VALUES, self.rules)
+            self.heuristic(self.starts[:1])
 
     def run(self) -> Iterator[tuple[int, Result]]:
         """Search until the queue is empty; yields the number of an instance and its result."""
@@ -239,7 +240,11 @@ class Searches:
         weight, first = float(self.options.weight), 0
         for k, place in enumerate(where.tolist()):
             is_solved = columns["goal"][k] >= 0
+            start_value = float(paths.start_values[k])
+            if math.isnan(start_value):  # its memory did not suffice to begin
+                start_value = float(self.heuristic(self.starts[self.number[place]][None])[0])
             yield Ending(
+                start_value=start_value,
                 status=STATUSES[columns["status"][k]],
                 cost=costs[k] if is_solved else None,
                 actions=paths.actions[first : ends[k]],

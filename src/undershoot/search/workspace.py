@@ -12,8 +12,8 @@ from undershoot.arrays import I32, I64, U8, U64, Number, Records
 from undershoot.kernels.plan import Plan
 from undershoot.search.memory import make_pools, reserved
 
-NODES, INDEX, HEADS, ENTRIES = range(4)
-"""Numbers of the pools; see `memory`."""
+NODES, INDEX, HEADS, ENTRIES = np.arange(4)
+"""Numbers of the pools; see `memory`. Of numpy's, since for each of Python's numba compiles a function anew."""
 HUGE_PAGES_FROM = 1 << 28
 """Bytes of a limit from where on pages of 2 MiB, which are faster, waste little of it."""
 MOST_NODES, MOST_ENTRIES = 2**31 - 1, 2**32 - 1
