@@ -68,6 +68,11 @@ def inner(function: Function) -> Function:
     return cast(Function, _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **INLINED)(function))
 
 
+def pasted(function: Function) -> Function:
+    """Like `inner`, for a function with a single caller: it is not compiled by itself at all."""
+    return cast(Function, _njit(inline="always", **INNER)(function))
+
+
 def called(function: Function) -> Function:
     """Like `inner`, but rather called than made a part of its callers: for long functions that take few arrays."""
     return cast(Function, _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **INNER)(function))

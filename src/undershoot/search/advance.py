@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from undershoot.arrays import F32, Number, Record, States
-from undershoot.kernels.compiler import compiled_loop, inner
+from undershoot.kernels.compiler import compiled_loop, inner, pasted
 from undershoot.kernels.prefetch import prefetch
 from undershoot.search.expansion import expand, is_goal, let_wait
 from undershoot.search.hash_index import make_room_in_index
@@ -67,7 +67,7 @@ def advance(
     return rows, np.int64(0)
 
 
-@inner
+@pasted
 def _rounds(ws: Workspace, i: Number, moves: Moves, guide: Any, rules: Rules, values: F32, most: Number) -> Number:
     """One round, or in the loop rounds until there are `most` expansions. Returns the status."""
     search = ws.searches[i]
@@ -121,7 +121,7 @@ def _push_those_that_wait(ws: Workspace, i: Number, moves: Moves, rules: Rules, 
     return RUNNING
 
 
-@inner
+@pasted
 def _take_and_expand(ws: Workspace, i: Number, moves: Moves, guide: Any, rules: Rules) -> Number:
     """Take up to `per_step` nodes from the open list and expand them. Returns the status."""
     search = ws.searches[i]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from undershoot.arrays import F32, I64, Number, Record, Records, States
-from undershoot.kernels.compiler import compiled_loop, inner
+from undershoot.kernels.compiler import compiled_loop, inner, pasted
 from undershoot.kernels.guides import make_kept, value_of
 from undershoot.search.expansion import PARENT, let_wait
 from undershoot.search.hash_index import FIRST_SLOTS, index_all_nodes
@@ -99,7 +99,7 @@ def _release_regions(ws: Workspace, search: Record) -> None:
     search.nodes_size = 0
 
 
-@inner
+@pasted
 def _store_start(ws: Workspace, search: Record, starts: States, row: Number, moves: Moves, guide: Any) -> None:
     """The first node, for starts[row]."""
     start, node = ws.family[PARENT], ws.nodes[search.nodes_at]
