@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import undershoot as us
 from undershoot.arrays import F32, States
 from undershoot.guarantees import PROVEN, Guarantee, Heuristic, Rounding
@@ -106,6 +108,20 @@ def large_search() -> dict[str, float]:
     }
 
 
+def in_loop(states: States) -> dict[str, tuple[Puzzle, States, Heuristic]]:
+    """Puzzle, instances and heuristic, each evaluated inside the loop, one instance after another. states: of the 8-puzzle."""
+    tiles, cube, many = us.puzzle("tiles-3x3"), us.puzzle("cube-2x2"), us.puzzle("tiles-4x4")
+    scrambled = us.scramble(many.table, np.full(20, 60), 1).states
+    return {
+        "8-puzzle, paper": (tiles, states[:100], us.heuristic(tiles, "paper")),
+        "8-puzzle, learned": (tiles, states, us.heuristic(tiles, "learned")),
+        "8-puzzle, small": (tiles, states, us.heuristic(tiles, "small")),
+        "8-puzzle, table": (tiles, states, us.heuristic(tiles, "table")),
+        "2x2 cube, paper": (cube, cube.sample(20, seed=0), us.heuristic(cube, "paper")),
+        "15-puzzle, linear-conflict": (many, scrambled, us.heuristic(many, "linear-conflict")),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
@@ -124,6 +140,7 @@ def main() -> None:
         "lock-step of 1000, heuristic outside": rate(puzzle, many, Outside(base), lock_step=1000) / plain,
         "the same on two cores": rate(puzzle, many, Outside(base), lock_step=1000, threads=2) / plain,
         "lock-step of 1, heuristic outside": rate(puzzle, states[:30], Outside(base), lock_step=1) / plain,
+        **{f"in the loop: {name}": rate(*instances) / plain for name, instances in in_loop(states).items()},
         "15-puzzle": large,
     }
     if arguments.json:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import undershoot as us
+from outside import Outside
 from undershoot.bundles.bundle import Bundle
-from undershoot.heuristics.combined import Largest
 from undershoot.search import lifecycle, running
 from undershoot.search.results import Status
 from undershoot.search.workspace import MOST_ENTRIES, MOST_NODES, Rules, Workspace
@@ -23,14 +23,14 @@ def true_cost() -> np.ndarray:
 
 
 def guides() -> dict[str, Any]:
-    """Inside the loop with buckets; outside it with buckets; outside with a heap."""
+    """Inside the loop and outside, with buckets and with a heap."""
     from test_bundles import some_network
 
-    base = us.heuristic(PUZZLE, "base")
-    return {"loop": base, "buckets": Largest((base,)), "heap": Bundle(PUZZLE, some_network(PUZZLE)).raw}
+    base, network = us.heuristic(PUZZLE, "base"), Bundle(PUZZLE, some_network(PUZZLE)).raw
+    return {"loop": base, "heap in the loop": network, "buckets": Outside(base), "heap": Outside(network)}
 
 
-@pytest.mark.parametrize("kind", ["loop", "buckets", "heap"])
+@pytest.mark.parametrize("kind", ["loop", "heap in the loop", "buckets", "heap"])
 @pytest.mark.parametrize("field", ["most_nodes", "most_entries"])
 def test_a_search_stops_before_its_numbers_run_out(
     kind: str, field: str, true_cost: np.ndarray, monkeypatch: pytest.MonkeyPatch

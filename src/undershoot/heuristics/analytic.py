@@ -1,13 +1,15 @@
 """Heuristics by formula, proven for every state."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, U8, U64, Number, States, freeze_arrays, read_only
+from undershoot.arrays import F32, I32, I64, U8, U64, Number, States, freeze_arrays, read_only
 from undershoot.errors import NotAvailable
 from undershoot.guarantees import PROVEN, Guarantee, Rounding
-from undershoot.kernels.compiler import compiled
+from undershoot.kernels.compiler import compiled, inner
+from undershoot.kernels.guides import implements, keeps_nothing, value_of
 from undershoot.kernels.sums import Sums, shared_out, sum_of, sums
 from undershoot.puzzles.base_heuristics import BaseHeuristic, zero_heuristic
 from undershoot.puzzles.catalogue import puzzle as built_in
@@ -64,6 +66,10 @@ class Additive:
             self.table.check_states(states)
             raise
 
+    def guide(self) -> Sums:
+        """For searches."""
+        return sums(self.formula)
+
 
 def base(puzzle: Puzzle) -> Additive:
     """The puzzle's h0: lit cells over five, Manhattan distance, gaps, or 0."""
@@ -108,6 +114,18 @@ class FewestPresses:
             self.table.check_states(states)
             raise
 
+    def guide(self) -> "Presses":
+        """For searches."""
+        return Presses(self.solution, self.silent)
+
+
+@keeps_nothing
+class Presses(NamedTuple):
+    """`FewestPresses`, for compiled code."""
+
+    solution: U64
+    silent: U64
+
 
 def gf2(puzzle: Puzzle) -> FewestPresses:
     """For Lights Out of any size at whose board at most 16 independent sets of presses change nothing."""
@@ -132,24 +150,41 @@ def gf2(puzzle: Puzzle) -> FewestPresses:
     return FewestPresses("gf2", table, solution, silent)
 
 
+@inner
+def _ones(bits: Number) -> Number:
+    """How many bits of a word are 1."""
+    bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@inner
+def _fewest_of_row(solution: U64, silent: U64, states: States, row: Number) -> Number:
+    """float32, for states[row]."""
+    presses: Number = np.uint64(0)
+    for i in range(solution.shape[0]):
+        if states[row, i]:
+            presses ^= solution[i]
+    best = np.int64(65)
+    for k in range(silent.shape[0]):
+        best = min(best, _ones(presses ^ silent[k]))
+    return np.float32(best)
+
+
+@implements(value_of, Presses)
+def _value_of_presses(guide: Presses, states: States, row: Number, kept: I32) -> Number:
+    return _fewest_of_row(guide.solution, guide.silent, states, row)
+
+
 @compiled
 def _fewest(solution: U64, silent: U64, states: States) -> F32:
     result = np.empty(states.shape[0], dtype=np.float32)
     seen: Number = np.uint8(0)
     for b in range(states.shape[0]):
-        presses: Number = np.uint64(0)
         for i in range(states.shape[1]):
             seen |= states[b, i]
-            if states[b, i]:
-                presses ^= solution[i]
-        best = np.int64(65)
-        for k in range(silent.shape[0]):
-            x = presses ^ silent[k]
-            x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-            x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-            x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-            best = min(best, np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56)))
-        result[b] = best
+        result[b] = _fewest_of_row(solution, silent, states, b)
     if seen > 1:  # nothing was read out of bounds, and looking here leaves the loop as fast as it was
         raise ValueError("a value is out of range")
     return result
@@ -184,10 +219,30 @@ class LinearConflict:
         """float32[B]."""
         check_shape(self.table, states)
         try:
-            return _linear_conflict(self.cell_cost, self.home, self.columns, read_only(states))
+            return _linear_conflicts(self.guide(), read_only(states))
         except ValueError:
             self.table.check_states(states)
             raise
+
+    def guide(self) -> "Lines":
+        """For searches."""
+        goals, longest = np.zeros((2, self.table.cells), dtype=np.int64)
+        own_row, own_column = self.home // self.columns, self.home % self.columns
+        return Lines(self.cell_cost, read_only(own_row), read_only(own_column), self.columns, goals, longest)
+
+
+@keeps_nothing
+class Lines(NamedTuple):
+    """`LinearConflict`, for compiled code."""
+
+    cell_cost: I32
+    own_row: U8
+    """uint8[n], where each tile belongs; the blank, 0, belongs nowhere."""
+    own_column: U8
+    columns: Number
+    goals: I64
+    """int64[n], to work in; `longest` too."""
+    longest: I64
 
 
 def linear_conflict(puzzle: Puzzle) -> LinearConflict:
@@ -200,10 +255,10 @@ def linear_conflict(puzzle: Puzzle) -> LinearConflict:
     return LinearConflict("linear-conflict", puzzle.table, puzzle.base_heuristic.cell_cost, home, columns)
 
 
-@compiled
-def _out_of_order(goals: I32, count: Number, longest: I32) -> Number:
+@inner
+def _out_of_order(goals: I64, count: Number, longest: I64) -> Number:
     """How many of the first `count` numbers lie outside a longest increasing run of them."""
-    best = 0
+    best = np.int64(0)
     for k in range(count):
         longest[k] = 1
         for j in range(k):
@@ -213,33 +268,47 @@ def _out_of_order(goals: I32, count: Number, longest: I32) -> Number:
     return count - best
 
 
+@inner
+def _conflicts(
+    guide: Lines,
+    own_line: U8,
+    own_place: U8,
+    line: Number,
+    first: Number,
+    step: Number,
+    count: Number,
+    states: States,
+    row: Number,
+) -> Number:
+    """Of the tiles on cells first, first + step, ... that belong to this line, how many must step aside."""
+    found = np.int64(0)
+    for k in range(count):
+        tile = states[row, first + k * step]
+        if tile and own_line[tile] == line:
+            guide.goals[found] = own_place[tile]
+            found += 1
+    return _out_of_order(guide.goals, found, guide.longest) if found > 1 else 0
+
+
+@implements(value_of, Lines)
+def _value_of_lines(guide: Lines, states: States, row: Number, kept: I32) -> Number:
+    cells, columns = guide.cell_cost.shape[0], np.int64(guide.columns)
+    rows, total, aside = cells // columns, np.int64(0), np.int64(0)
+    for i in range(cells):
+        total += guide.cell_cost[i, states[row, i]]
+    for r in range(rows):
+        aside += _conflicts(guide, guide.own_row, guide.own_column, r, r * columns, 1, columns, states, row)
+    for c in range(columns):
+        aside += _conflicts(guide, guide.own_column, guide.own_row, c, c, columns, rows, states, row)
+    return np.float32(total + 2 * aside)
+
+
 @compiled
-def _linear_conflict(cell_cost: I32, home: U8, columns: Number, states: States) -> F32:
-    n = states.shape[1]
-    rows = n // columns
-    goals, longest = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
-    result = np.empty(states.shape[0], dtype=np.float32)
+def _linear_conflicts(guide: Lines, states: States) -> F32:
+    result, nothing = np.empty(states.shape[0], dtype=np.float32), np.zeros((1, 1), dtype=np.int32)
     for b in range(states.shape[0]):
-        total = 0
-        for i in range(n):
-            if states[b, i] >= n:
+        for i in range(states.shape[1]):
+            if states[b, i] >= states.shape[1]:
                 raise ValueError("a value is out of range")
-            total += cell_cost[i, states[b, i]]
-        for r in range(rows):
-            count = 0
-            for c in range(columns):
-                tile = states[b, r * columns + c]
-                if tile and home[tile] // columns == r:
-                    goals[count] = home[tile] % columns
-                    count += 1
-            total += 2 * _out_of_order(goals, count, longest)
-        for c in range(columns):
-            count = 0
-            for r in range(rows):
-                tile = states[b, r * columns + c]
-                if tile and home[tile] % columns == c:
-                    goals[count] = home[tile] // columns
-                    count += 1
-            total += 2 * _out_of_order(goals, count, longest)
-        result[b] = total
+        result[b] = value_of(guide, states, b, nothing)
     return result

@@ -11,9 +11,13 @@ from undershoot.guarantees import Guarantee, Rounding
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.combined import round_up
 from undershoot.heuristics.families import Margins
+from undershoot.heuristics.learned_guides import Calibrated, Uncalibrated
 from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.kernels.cpu import is_goal, pack
-from undershoot.oracles.state_index import build_index, look_up, slots_for
+from undershoot.kernels.guides import guide_of
+from undershoot.kernels.plan import packing_of
+from undershoot.kernels.rounding import rounding_up
+from undershoot.oracles.state_index import build_index, costs_of, look_up, slots_for
 from undershoot.puzzles.puzzle import Puzzle
 
 FLOAT_MARGIN = 1e-3
@@ -112,6 +116,18 @@ class CalibratedHeuristic:
     def __call__(self, states: States) -> F32:
         """float32[B]."""
         return self.from_raw(self.network.raw(states), states)
+
+    def guide(self) -> Calibrated | None:
+        """For searches, if the network has one."""
+        learned = guide_of(self.network)
+        if not isinstance(learned, Uncalibrated):
+            return None
+        margins = np.asarray(np.atleast_2d(self._margins), dtype=np.float64)
+        margins = np.broadcast_to(margins, (len(margins), max(1, self.network.family.levels)))
+        exceptions = costs_of(packing_of(self.puzzle.table), self.calibration.exceptions, self._index)
+        rounding = rounding_up(self.puzzle, self.rounding)
+        has_exceptions = len(self.calibration.exceptions) > 0
+        return Calibrated(learned, read_only(np.ascontiguousarray(margins)), rounding, has_exceptions, exceptions)
 
     def from_raw(self, raw: F32, states: States) -> F32:
         """float32[B], where the network's answers are known already."""

@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import F32, AnyArray, States
+from undershoot.arrays import F32, I32, AnyArray, Number, States
 from undershoot.errors import NotAvailable, UndershootError
 from undershoot.guarantees import Guarantee, Heuristic, Rounding
+from undershoot.kernels.guides import guide_of, implements, kept_size, make_kept, update_kept, value_of
+from undershoot.kernels.plan import Plan
+from undershoot.kernels.rounding import RoundUp, rounded_up, rounding_up
 from undershoot.puzzles.puzzle import Puzzle
 
 
@@ -50,6 +54,18 @@ class Largest:
         """float32[B]."""
         return np.asarray(np.maximum.reduce([member(states) for member in self.members]), dtype=np.float32)
 
+    def guide(self) -> Any:
+        """For searches, if every member has one."""
+        guides = [guide_of(member) for member in self.members]
+        return None if any(guide is None for guide in guides) else reduce(Larger, guides)
+
+
+class Larger(NamedTuple):
+    """The larger of two guides. It keeps nothing, but lets each work in the row beside a state."""
+
+    first: Any
+    second: Any
+
 
 @dataclass(frozen=True, eq=False)
 class Rounded:
@@ -81,6 +97,59 @@ class Rounded:
     def __call__(self, states: States) -> F32:
         """float32[B], whole."""
         return round_up(self.puzzle, self.rounding, np.maximum(self.inner(states), 0), states)
+
+    def guide(self) -> Any:
+        """For searches, if the inner one has one."""
+        inner = guide_of(self.inner)
+        return None if inner is None else RoundedUp(inner, rounding_up(self.puzzle, self.rounding))
+
+
+class RoundedUp(NamedTuple):
+    """A guide, rounded up. Keeps nothing, as `Larger`."""
+
+    inner: Any
+    rounding: RoundUp
+
+
+@implements(kept_size, Larger)
+def _size_of_larger(guide: Larger) -> Number:
+    # Never 1: of a single number a search would think that it is kept.
+    return max(2, kept_size(guide.first), kept_size(guide.second))
+
+
+@implements(make_kept, Larger)
+@implements(make_kept, RoundedUp)
+def _make_nothing(guide: Any, states: States, row: Number, kept: I32) -> None:
+    pass
+
+
+@implements(update_kept, Larger)
+@implements(update_kept, RoundedUp)
+def _update_nothing(
+    guide: Any, plan: Plan, context: Number, step: Number, states: States, before: Number, after: Number, kept: I32
+) -> None:
+    pass
+
+
+@implements(value_of, Larger)
+def _larger(guide: Larger, states: States, row: Number, kept: I32) -> Number:
+    make_kept(guide.first, states, row, kept)
+    first = value_of(guide.first, states, row, kept)
+    make_kept(guide.second, states, row, kept)
+    second = value_of(guide.second, states, row, kept)
+    return first if first > second or np.isnan(first) else second
+
+
+@implements(kept_size, RoundedUp)
+def _size_of_rounded(guide: RoundedUp) -> Number:
+    return max(2, kept_size(guide.inner))
+
+
+@implements(value_of, RoundedUp)
+def _rounded(guide: RoundedUp, states: States, row: Number, kept: I32) -> Number:
+    make_kept(guide.inner, states, row, kept)
+    value = np.float64(value_of(guide.inner, states, row, kept))
+    return rounded_up(guide.rounding, 0.0 if value < 0 else value, states, row)
 
 
 def round_up(puzzle: Puzzle, rounding: Rounding, values: AnyArray, states: States) -> F32:

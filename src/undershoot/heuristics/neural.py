@@ -13,6 +13,7 @@ from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Rounding
 from undershoot.heuristics.analytic import additive_value, check_shape
 from undershoot.heuristics.families import Family
+from undershoot.heuristics.learned_guides import Uncalibrated, uncalibrated
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.encodings import read
@@ -133,6 +134,10 @@ class NeuralHeuristic:
     def __call__(self, states: States) -> F32:
         """float32[B]."""
         return self.from_raw(self.raw(states), states)
+
+    def guide(self) -> Uncalibrated:
+        """For searches."""
+        return uncalibrated(self.puzzle, self.encoding, self._compiled, self.family)
 
     def from_raw(self, raw: F32, states: States) -> F32:
         """float32[B], where the network's answers are known already."""

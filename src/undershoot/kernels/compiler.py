@@ -68,6 +68,16 @@ def inner(function: Function) -> Function:
     return cast(Function, _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **INLINED)(function))
 
 
+def pasted(function: Function) -> Function:
+    """Like `inner`, for a function with a single caller: it is not compiled by itself at all."""
+    return cast(Function, _njit(inline="always", **INNER)(function))
+
+
+def called(function: Function) -> Function:
+    """Like `inner`, but rather called than made a part of its callers: for long functions that take few arrays."""
+    return cast(Function, _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **INNER)(function))
+
+
 def _kept(function: Function, made: Any) -> Function:
     settings: Any = config
     folder = settings.CACHE_DIR or compiled_folder()  # what the user has set with NUMBA_CACHE_DIR goes first

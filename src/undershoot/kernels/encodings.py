@@ -1,9 +1,11 @@
 """States read as tokens, compiled. See `Reading`."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from undershoot.arrays import F32, I32, I64, U8, U16, AnyArray, Number, States, read_only
-from undershoot.kernels.compiler import compiled
+from undershoot.kernels.compiler import called, compiled
 from undershoot.puzzles.encoding import Encoding
 
 
@@ -84,3 +86,86 @@ def _choose_image(image_cells: U8, image_values: U8, keys: I64, state: U8, seen:
             best, least = s, key
     for i in range(state.shape[0]):
         seen[i] = image_values[best, state[image_cells[best, i]]]
+
+
+class Reader(NamedTuple):
+    """A `Reading` for compiled code, and where one state at a time is read."""
+
+    image_cells: U8
+    image_values: U8
+    keys: I64
+    cells: I32
+    factors: I32
+    values: U16
+    size: Number
+    pairs: Number
+    seen: U8
+    """uint8[n]: the image that was chosen."""
+    pieces: U16
+    tokens: U16
+
+
+def reader(encoding: Encoding, cells: int) -> Reader:
+    """For one thread. Without a reading, the values of all cells are the tokens."""
+    how = encoding.reading
+    seen = np.zeros(cells, dtype=np.uint8)
+    if how is not None:
+        pieces, tokens = np.zeros(len(how.cells), dtype=np.uint16), np.zeros(how.tokens, dtype=np.uint16)
+        return Reader(
+            how.image_cells,
+            how.image_values,
+            how.keys,
+            how.cells,
+            how.factors,
+            how.values,
+            how.size,
+            how.pairs,
+            seen,
+            pieces,
+            tokens,
+        )
+    values = encoding.features.shape[1]
+    return Reader(
+        read_only(np.zeros((0, cells), dtype=np.uint8)),
+        read_only(np.zeros((0, values), dtype=np.uint8)),
+        read_only(np.zeros((0, cells, values), dtype=np.int64)),
+        read_only(np.arange(cells, dtype=np.int32)[:, None]),
+        read_only(np.ones((cells, 1), dtype=np.int32)),
+        read_only(np.tile(np.arange(values, dtype=np.uint16), (cells, 1))),
+        values,
+        False,
+        seen,
+        np.zeros(cells, dtype=np.uint16),
+        np.zeros(cells, dtype=np.uint16),
+    )
+
+
+@called
+def read_one(how: Reader, states: States, row: Number) -> None:
+    """Write the tokens of states[row] to how.tokens. Values are trusted."""
+    n, count = how.seen.shape[0], how.cells.shape[0]
+    best, least = 0, np.int64(0)
+    for s in range(how.keys.shape[0]):
+        key = np.int64(0)
+        for i in range(n):
+            key += how.keys[s, i, states[row, i]]
+        if s == 0 or key < least:
+            best, least = s, key
+    for i in range(n):
+        how.seen[i] = states[row, i]
+        if how.keys.shape[0]:
+            how.seen[i] = how.image_values[best, states[row, how.image_cells[best, i]]]
+    for p in range(count):
+        code = np.int64(0)
+        for j in range(how.cells.shape[1]):
+            code += how.factors[p, j] * np.int64(how.seen[how.cells[p, j]])
+        how.pieces[p] = how.values[p, code]
+    if not how.pairs:
+        for p in range(count):
+            how.tokens[p] = how.pieces[p]
+        return
+    token = 0
+    for p in range(count):
+        for q in range(p + 1, count):
+            how.tokens[token] = how.pieces[p] * how.size + how.pieces[q]
+            token += 1

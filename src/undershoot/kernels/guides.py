@@ -16,7 +16,7 @@ guide, so a value costs no call. Functions found by type, not passed as argument
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numba import extending, types
@@ -26,6 +26,7 @@ from undershoot.kernels.compiler import INLINED, compiled
 from undershoot.kernels.plan import Plan
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Kind = TypeVar("Kind")
 
 _implementations: dict[tuple[str, type], Callable[..., Any]] = {}
 _overload: Any = extending.overload
@@ -91,32 +92,51 @@ _overload(update_kept, strict=False, jit_options=INLINED)(_update_kept)
 _overload(value_of, strict=False, jit_options=INLINED)(_value_of)
 
 
+def keeps_nothing(kind: type[Kind]) -> type[Kind]:
+    """For a kind of guide whose value is made anew for each state: only `value_of` is left to be implemented."""
+    implements(kept_size, kind)(_no_size)
+    implements(make_kept, kind)(_make_nothing)
+    implements(update_kept, kind)(_update_nothing)
+    return kind
+
+
+def _no_size(guide: Any) -> Number:
+    return 0
+
+
+def _make_nothing(guide: Any, states: States, row: Number, kept: I32) -> None:
+    pass
+
+
+def _update_nothing(
+    guide: Any, plan: Plan, context: Number, step: Number, states: States, before: Number, after: Number, kept: I32
+) -> None:
+    pass
+
+
+@keeps_nothing
 class Elsewhere(NamedTuple):
     """No guide: values come from outside the loop."""
 
     nothing: int = 0
 
 
-@implements(kept_size, Elsewhere)
-def _nothing_is_kept(guide: Elsewhere) -> Number:
-    return 0
-
-
-@implements(make_kept, Elsewhere)
-def _make_nothing(guide: Elsewhere, states: States, row: Number, kept: I32) -> None:
-    pass
-
-
-@implements(update_kept, Elsewhere)
-def _update_nothing(
-    guide: Elsewhere, plan: Plan, context: Number, step: Number, states: States, before: Number, after: Number, kept: I32
-) -> None:
-    pass
-
-
 @implements(value_of, Elsewhere)
 def _no_value(guide: Elsewhere, states: States, row: Number, kept: I32) -> Number:
     return np.float32(np.nan)
+
+
+class InLoop(Protocol):
+    """A heuristic that has a guide of the same values, bit for bit, beside its call for batches."""
+
+    def guide(self) -> Any:
+        """A guide for one thread; None if there is none."""
+
+
+def guide_of(heuristic: object) -> Any:
+    """The guide of a heuristic, for one thread; None if it has only a call for batches."""
+    make = getattr(heuristic, "guide", None)
+    return None if make is None else make()
 
 
 @compiled

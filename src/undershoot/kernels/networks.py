@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from undershoot.arrays import F32, I8, I32, I64, U16, Number, States, read_only
-from undershoot.kernels.compiler import compiled
+from undershoot.kernels.compiler import called, compiled, inner
 
 LANES = 16
 """Widths of hidden layers are padded to multiples of this with units that are always 0."""
@@ -178,3 +178,95 @@ def first_layer_gradient(features: I32, inputs: Number, gradient: F32, tokens: S
                     for j in range(gradient.shape[1]):
                         result[feature, j] += gradient[b, j]
     return result
+
+
+class Workbench(NamedTuple):
+    """Where one state at a time goes through a network."""
+
+    before: F32
+    """float32[widest]: the activations of a layer, and below those of the next."""
+    after: F32
+    active: I64
+    """int64[widest]: the inputs of a layer that are not 0."""
+    outputs: F32
+
+
+def workbench(network: Perceptron) -> Workbench:
+    """For one thread."""
+    widest = int(network.sizes[1:].max())
+    before, after = np.zeros((2, widest), dtype=np.float32)
+    return Workbench(before, after, np.zeros(widest, dtype=np.int64), np.zeros(network.sizes[-1], dtype=np.float32))
+
+
+@called
+def write_outputs(network: Perceptron, bench: Workbench, tokens: U16) -> None:
+    """To bench.outputs, what `outputs` gives for one state, uint16[T], bit for bit."""
+    flat, sizes, scales = network.flat, network.sizes, network.scales
+    layers, width = sizes.shape[0] - 1, sizes[1]
+    before, after = bench.before, bench.after
+    _first_of_one(network.features, flat, sizes[0], width, tokens, before)
+    _activate_one(scales, 0, width, before)
+    at, neuron = (sizes[0] + 1) * width, width
+    for layer in range(1, layers - 1):
+        inputs, width = sizes[layer], sizes[layer + 1]
+        _dense_of_one(flat, at, inputs, width, before, bench.active, after)
+        _activate_one(scales, neuron, width, after)
+        before, after = after, before
+        at += (inputs + 1) * width
+        neuron += width
+    _dense_of_one(flat, at, sizes[layers - 1], sizes[layers], before, bench.active, bench.outputs)
+
+
+@inner
+def _first_of_one(features: I32, flat: F32, inputs: Number, width: Number, tokens: U16, out: F32) -> None:
+    bias = flat[inputs * width : (inputs + 1) * width]
+    for j in range(width):
+        out[j] = bias[j]
+    for i in range(features.shape[0]):
+        for k in range(features.shape[2]):
+            feature = np.int64(features[i, tokens[i], k])
+            if feature >= 0:
+                row = flat[feature * width : (feature + 1) * width]
+                for j in range(width):
+                    out[j] += row[j]
+
+
+@called
+def _dense_of_one(flat: F32, at: Number, inputs: Number, width: Number, a: F32, active: I64, out: F32) -> None:
+    """Inputs that are 0 add nothing and are left out; the others come in the order of `outputs`, several at a time."""
+    bias = flat[at + inputs * width : at + (inputs + 1) * width]
+    for j in range(width):
+        out[j] = bias[j]
+    count = 0
+    for k in range(inputs):
+        active[count] = k
+        count += a[k] != 0
+    k = 0
+    while k + 4 <= count:
+        k0, k1, k2, k3 = active[k], active[k + 1], active[k + 2], active[k + 3]
+        a0, a1, a2, a3 = a[k0], a[k1], a[k2], a[k3]
+        # As slices, so that the compiler sees that no index is negative, and takes many columns at once.
+        w0, w1 = flat[at + k0 * width : at + (k0 + 1) * width], flat[at + k1 * width : at + (k1 + 1) * width]
+        w2, w3 = flat[at + k2 * width : at + (k2 + 1) * width], flat[at + k3 * width : at + (k3 + 1) * width]
+        for j in range(width):
+            out[j] = (((out[j] + a0 * w0[j]) + a1 * w1[j]) + a2 * w2[j]) + a3 * w3[j]
+        k += 4
+    while k < count:
+        last, row = a[active[k]], flat[at + active[k] * width : at + (active[k] + 1) * width]
+        for j in range(width):
+            out[j] += last * row[j]
+        k += 1
+
+
+@inner
+def _activate_one(scales: F32, neuron: Number, width: Number, out: F32) -> None:
+    """As `_activate`."""
+    own = scales[neuron : neuron + width]
+    if scales.size == 0:
+        for j in range(width):
+            out[j] = max(out[j], np.float32(0))
+        return
+    rounder = np.float32(2**23)
+    for j in range(width):
+        inside = min(max(out[j] * own[j], np.float32(0)), np.float32(HIGHEST_ACTIVATION))
+        out[j] = (inside + rounder) - rounder

@@ -4,11 +4,14 @@ A slot is a 64-bit word: 1 + the row of the key (32 bits; 0 for an empty slot), 
 most looks at the wrong keys, and 16 bits for its distance, which spare a look elsewhere.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from undershoot.arrays import I32, I64, U16, U64, Keys, Number, read_only
-from undershoot.kernels.compiler import compiled
+from undershoot.arrays import I32, I64, U16, U64, Keys, Number, States, read_only
+from undershoot.kernels.compiler import called, compiled
 from undershoot.kernels.hashing import finished, mixed
+from undershoot.kernels.plan import Packing
 from undershoot.kernels.prefetch import prefetch
 
 Words = tuple[int, ...]
@@ -120,3 +123,46 @@ def _fill(keys: Keys, distance: U16, index: U64, words: Words) -> None:
         while index[slot]:
             slot = (slot + one) & mask
         index[slot] = entry(row, h, distance[row])
+
+
+class Costs(NamedTuple):
+    """Costs of listed states, to be looked up one by one."""
+
+    packing: Packing
+    keys: Keys
+    slots: U64
+    """The index over them."""
+    words: Words
+    wanted: Keys
+    """uint64[1, W], to work in."""
+
+
+def costs_of(packing: Packing, keys: Keys, index: U64) -> Costs:
+    """For one thread."""
+    return Costs(packing, keys, index, word_numbers(keys), np.zeros((1, keys.shape[1]), dtype=np.uint64))
+
+
+@called
+def cost_of(costs: Costs, states: States, row: Number, absent: Number) -> Number:
+    """The cost of states[row], or `absent`."""
+    packing, wanted, index, keys = costs.packing, costs.wanted, costs.slots, costs.keys
+    for w in costs.words:
+        wanted[0, w] = 0
+    for i in range(packing.word.shape[0]):
+        wanted[0, packing.word[i]] += np.uint64(states[row, i]) * packing.weight[i]
+    bits: Number = np.uint64(0)
+    for w in costs.words:
+        bits = mixed(bits, wanted[0, w])
+    bits = finished(bits)
+    mask, tag = np.uint64(index.shape[0] - 1), bits << np.uint64(32)
+    slot = (bits >> np.uint64(24)) & mask
+    while index[slot] != 0:
+        occupant = index[slot]
+        if ((occupant ^ tag) & TAG) == 0:
+            same = True
+            for w in costs.words:
+                same &= keys[(occupant & ROW) - np.uint64(1), w] == wanted[0, w]
+            if same:
+                return np.int64(occupant >> DISTANCE_BITS)
+        slot = (slot + np.uint64(1)) & mask
+    return absent

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from undershoot.arrays import F32, Number, Record, States
-from undershoot.kernels.compiler import compiled_loop, inner
+from undershoot.kernels.compiler import compiled_loop, inner, pasted
 from undershoot.kernels.prefetch import prefetch
 from undershoot.search.expansion import expand, is_goal, let_wait
 from undershoot.search.hash_index import make_room_in_index
 from undershoot.search.heads import bucket_at, count_expansion, row_at
-from undershoot.search.nodes import CLOSED, WAITING, f_of, make_room_for_nodes, value_in_state
+from undershoot.search.nodes import CLOSED, WAITING, f_of, is_wrong, make_room_for_nodes, value_in_state
 from undershoot.search.open_list import make_room_in_open_list, pop, push
 from undershoot.search.workspace import (
     OUT_OF_MEMORY,
@@ -23,6 +23,7 @@ from undershoot.search.workspace import (
     RUNNING,
     SOLVED,
     UNSOLVABLE,
+    WRONG_VALUE,
     Moves,
     Rules,
     Workspace,
@@ -66,14 +67,14 @@ def advance(
     return rows, np.int64(0)
 
 
-@inner
+@pasted
 def _rounds(ws: Workspace, i: Number, moves: Moves, guide: Any, rules: Rules, values: F32, most: Number) -> Number:
     """One round, or in the loop rounds until there are `most` expansions. Returns the status."""
     search = ws.searches[i]
     while True:
         if not _make_room(ws, search, rules, rules.per_step * moves.plan.legal.shape[1] + 1):
             return OUT_OF_MEMORY
-        status = _push_those_that_wait(ws, i, values, rules)
+        status = _push_those_that_wait(ws, i, moves, rules, values)
         if status != RUNNING or search.expanded >= most:
             return status
         status = _take_and_expand(ws, i, moves, guide, rules)
@@ -96,8 +97,8 @@ def _make_room(ws: Workspace, search: Record, rules: Rules, children: Number) ->
 
 
 @inner
-def _push_those_that_wait(ws: Workspace, i: Number, values: F32, rules: Rules) -> Number:
-    """Into the open list, new ones with their values. RUNNING, or why that cannot be."""
+def _push_those_that_wait(ws: Workspace, i: Number, moves: Moves, rules: Rules, values: F32) -> Number:
+    """Into the open list, new ones with their values, which outside the loop were checked already. RUNNING, or why not."""
     search = ws.searches[i]
     row = search.first_row
     for k in range(search.waiting):
@@ -105,9 +106,13 @@ def _push_those_that_wait(ws: Workspace, i: Number, values: F32, rules: Rules) -
         if number < 0:
             continue
         node = ws.nodes[search.nodes_at + number]
-        if ws.is_new[i, k] and not rules.in_loop:
-            node.h = values[row]
-            row += 1
+        if ws.is_new[i, k]:
+            if not rules.in_loop:
+                node.h = values[row]
+                row += 1
+            elif is_wrong(node.h, rules) or (rules.goals_are_0 and node.h > 0 and is_goal(node, moves)):
+                search.refused = number
+                return WRONG_VALUE
         node.flags &= ~WAITING
         status = push(ws, search, number, rules)
         if status != RUNNING:
@@ -116,7 +121,7 @@ def _push_those_that_wait(ws: Workspace, i: Number, values: F32, rules: Rules) -
     return RUNNING
 
 
-@inner
+@pasted
 def _take_and_expand(ws: Workspace, i: Number, moves: Moves, guide: Any, rules: Rules) -> Number:
     """Take up to `per_step` nodes from the open list and expand them. Returns the status."""
     search = ws.searches[i]
@@ -132,7 +137,7 @@ def _take_and_expand(ws: Workspace, i: Number, moves: Moves, guide: Any, rules: 
             if number >= 0:
                 # It is not wanted now, but may be after the children that wait: it goes back with them.
                 ws.nodes[search.nodes_at + number].flags |= WAITING
-                let_wait(ws, i, number, False)
+                let_wait(ws, i, number, np.bool_(False))
             break
         if search.expanded >= rules.most_expanded:
             return OVER_BUDGET

@@ -88,11 +88,13 @@ def solve_batch(
     free = available_memory()
     memory = free // 2 if options.max_memory is None else min(options.max_memory, free)
     workers = min(threads, max(1, len(states)))
-    is_in_loop = not isinstance(guide_in_loop(heuristic), Elsewhere)
-    together = AT_ONCE_IN_LOOP if is_in_loop else -(-lock_step // workers)
+    guides = [guide_in_loop(heuristic) for _ in range(workers)]
+    together = -(-lock_step // workers) if isinstance(guides[0], Elsewhere) else AT_ONCE_IN_LOOP
     at_once = max(1, min(together, -(-len(states) // workers), memory // workers // ROOM_TO_BEGIN))
     queue, draws = iter(range(len(states))), Draws(states, draw_expanded)
-    searches = [Searches(puzzle, states, heuristic, options, at_once, memory // workers, queue, draws) for _ in range(workers)]
+    searches = [
+        Searches(puzzle, states, heuristic, options, at_once, memory // workers, queue, draws, guide) for guide in guides
+    ]
     searches[0].compile()
     began = time.perf_counter()
     if workers == 1:

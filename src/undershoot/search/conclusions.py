@@ -26,6 +26,10 @@ class Ending:
     """int32[L], the solution; empty without one."""
     path: States
     """uint8[L, n]: the states before each of them."""
+    path_values: F32
+    """float32[L]: h of these states."""
+    start_value: float
+    """h of the start."""
     open_bound: float
     """What every solution costs that was not found: at least this, by what is proven alone; infinite if there is no other."""
     expanded: int
@@ -47,7 +51,7 @@ def conclude(puzzle: Puzzle, guide: Heuristic, starts: States, endings: Sequence
     above = _overestimates(puzzle, guide, endings)
     least = puzzle.base_heuristic(starts)
     if guide.guarantee.is_proven:
-        least = np.maximum(least, guide(starts))
+        least = np.maximum(least, [ending.start_value for ending in endings])
     parity = puzzle.cost_parity(starts) if puzzle.has_cost_parity else None
     results = []
     for k, ending in enumerate(endings):
@@ -118,7 +122,7 @@ def _overestimates(puzzle: Puzzle, guide: Heuristic, endings: Sequence[Ending]) 
     walked = np.zeros(len(actions) + 1, dtype=np.int64)
     np.cumsum(forward_plan(puzzle.table).cost[puzzle.table.contexts_of(states), actions], out=walked[1:])
     to_go = np.repeat(walked[ends], lengths) - walked[:-1]
-    values = guide(states)
+    values = np.concatenate([ending.path_values for ending in endings])
     check_claim(puzzle, guide, states, values, to_go)
     over = np.concatenate([[0], np.cumsum(values > to_go)])
     return np.asarray(over[ends] - over[ends - lengths], dtype=np.int64)

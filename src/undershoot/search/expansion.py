@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from undershoot.arrays import Number, Record
-from undershoot.kernels.compiler import inner
+from undershoot.kernels.compiler import inner, pasted
 from undershoot.kernels.guides import kept_size, make_kept, update_kept, value_of
 from undershoot.search.hash_index import ask_for_slot, hash_of, look_up, occupy
 from undershoot.search.nodes import CLOSED, OPEN, WAITING, copy_state, place_in_word
 from undershoot.search.workspace import MAX_COST, RUNNING, TOO_DEAR, Moves, Workspace
 
-PARENT = 0
+PARENT = np.int64(0)
 """The row of `family` for the node that is expanded; its children follow."""
 
 
@@ -27,7 +27,7 @@ def is_goal(node: Record, moves: Moves) -> Number:
     return among
 
 
-@inner
+@pasted
 def expand(ws: Workspace, i: Number, number: Number, moves: Moves, guide: Any) -> Number:
     """Make the children of a node of search i. Returns RUNNING, or TOO_DEAR if one of them costs too much."""
     search = ws.searches[i]
@@ -107,7 +107,7 @@ def _make_child(ws: Workspace, child: Record, context: Number, step: Number, mov
         child.state[cell >> 3] = others | (np.uint64(value) << place)
 
 
-@inner
+@pasted
 def _store(ws: Workspace, search: Record, row: Number, slot: Number, context: Number, moves: Moves, guide: Any) -> Number:
     """A new node for family[row], with its value if the guide is in the loop. Returns its number."""
     child, number = ws.family[row], search.stored

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from undershoot.arrays import F32, I64, Number, Record, Records, States
-from undershoot.kernels.compiler import compiled_loop, inner
+from undershoot.kernels.compiler import compiled_loop, inner, pasted
 from undershoot.kernels.guides import make_kept, value_of
 from undershoot.search.expansion import PARENT, let_wait
 from undershoot.search.hash_index import FIRST_SLOTS, index_all_nodes
 from undershoot.search.heads import FIRST_SPAN, clear_heads, heads_size
 from undershoot.search.memory import release, take
-from undershoot.search.nodes import FIRST_NODES, NO_NODE, OPEN, WAITING, copy_state, place_in_word
+from undershoot.search.nodes import FIRST_NODES, NO_NODE, OPEN, WAITING, copy_state, is_wrong, place_in_word
 from undershoot.search.open_list import FIRST_ENTRIES
 from undershoot.search.workspace import (
     ENTRIES,
@@ -50,7 +50,7 @@ def begin(
         search.status, search.stored, search.evaluated = RUNNING, 1, 1
         _store_start(ws, search, starts, k, moves, guide)
         index_all_nodes(ws, search)
-        let_wait(ws, where[k], 0, True)
+        let_wait(ws, where[k], np.int64(0), np.bool_(True))
         if not rules.in_loop:
             search.first_row = rows
             for cell in range(moves.cells):
@@ -62,7 +62,7 @@ def begin(
 @inner
 def _reset(search: Record) -> None:
     """Nothing has happened yet."""
-    search.status, search.goal, search.incumbent = IDLE, NO_NODE, -1
+    search.status, search.goal, search.incumbent, search.refused = IDLE, NO_NODE, -1, NO_NODE
     search.stored, search.waiting, search.first_row = 0, 0, 0
     search.entries_used, search.entry_to_reuse, search.least_f, search.pushes = 0, 0, 0, 0
     search.expanded, search.generated, search.evaluated, search.reopened = 0, 0, 0, 0
@@ -99,7 +99,7 @@ def _release_regions(ws: Workspace, search: Record) -> None:
     search.nodes_size = 0
 
 
-@inner
+@pasted
 def _store_start(ws: Workspace, search: Record, starts: States, row: Number, moves: Moves, guide: Any) -> None:
     """The first node, for starts[row]."""
     start, node = ws.family[PARENT], ws.nodes[search.nodes_at]
@@ -141,10 +141,9 @@ def tally(searches: Records) -> tuple[Number, Number, Number]:
 
 
 @compiled_loop
-def first_wrong(values: F32, least: Number, whole: Number) -> Number:
-    """The first row whose value is not finite, below `least`, or not whole though it should be; -1 if there is none."""
+def first_wrong(values: F32, rules: Rules) -> Number:
+    """The first row whose value no search can go on with; -1 if there is none."""
     for row in range(values.shape[0]):
-        value = values[row]
-        if not (least <= value < np.inf and value > -np.inf) or (whole and value != np.floor(value)):
+        if is_wrong(values[row], rules):
             return row
     return -1

@@ -12,7 +12,7 @@ from undershoot.search.workspace import NODES, Rules, Workspace
 OPEN, CLOSED, WAITING = 1, 2, 4
 """Flags of a node: in the open list; expanded; about to be pushed."""
 FIRST_NODES = 128
-NO_NODE = -1
+NO_NODE = np.int64(-1)
 _LAST_BYTE = 0 if sys.byteorder == "little" else 56
 
 
@@ -48,6 +48,12 @@ def copy_state(source: Record, target: Record) -> None:
 def f_of(node: Record, rules: Rules) -> Number:
     """float64: g + weight * h."""
     return node.g + rules.weight * np.float64(node.h)
+
+
+@inner
+def is_wrong(value: Number, rules: Rules) -> Number:
+    """Whether a value of the heuristic is not finite, below what it may be, or not whole though it should be."""
+    return not (rules.least_value <= value < np.inf and value > -np.inf) or (rules.buckets and value != np.floor(value))
 
 
 @inner

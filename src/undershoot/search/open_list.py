@@ -28,7 +28,7 @@ def push(ws: Workspace, search: Record, number: Number, rules: Rules) -> Number:
         return RUNNING
     if not f < MOST_SPAN_OF_BUCKETS:
         return NEEDS_HEAP
-    if np.int64(f) >= search.span and not widen_heads(ws, search, np.int64(f), True):
+    if np.int64(f) >= search.span and not widen_heads(ws, search, np.int64(f), rules.buckets):
         return OUT_OF_MEMORY
     _push_to_bucket(ws, search, np.int64(f), np.int64(node.g), number, rules.deep)
     return RUNNING

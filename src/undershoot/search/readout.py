@@ -4,12 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U64, AnyArray, Number, Record, States
+from undershoot.arrays import F32, I32, I64, U64, AnyArray, Number, Record, States
 from undershoot.kernels.compiler import compiled_loop, inner
 from undershoot.kernels.sums import Sums, shared_out, sum_of
 from undershoot.search.heads import expansions_below
 from undershoot.search.nodes import CLOSED, OPEN, WAITING, value_in_state
 from undershoot.search.workspace import SOLVED, Moves, Rules, Workspace
+
+FIRST = np.int64(0)
 
 
 class Paths(NamedTuple):
@@ -25,6 +27,10 @@ class Paths(NamedTuple):
     """int32[sum of lengths]."""
     states: States
     """uint8[sum of lengths, n]: before each action."""
+    values: F32
+    """float32[sum of lengths]: h of these states."""
+    start_values: F32
+    """float32[K]: h of the starts; not a number where it was not asked for."""
 
 
 def read_paths(ws: Workspace, where: I64, moves: Moves) -> Paths:
@@ -34,8 +40,11 @@ def read_paths(ws: Workspace, where: I64, moves: Moves) -> Paths:
     ends = np.cumsum(lengths)
     actions = np.zeros(int(lengths.sum()), dtype=np.int32)
     states = np.zeros((len(actions), moves.cells), dtype=np.uint8)
-    _write_paths(ws, where, ends, actions, states)
-    return Paths(ends, costs, below, actions, states)
+    values = np.zeros(len(actions), dtype=np.float32)
+    _write_paths(ws, where, ends, actions, states, values)
+    start_values = np.full(len(where), np.nan, dtype=np.float32)
+    _write_start_values(ws, where, start_values)
+    return Paths(ends, costs, below, actions, states, values, start_values)
 
 
 @compiled_loop
@@ -53,7 +62,7 @@ def _measure_paths(ws: Workspace, where: I64, moves: Moves, lengths: I64, costs:
 
 
 @compiled_loop
-def _write_paths(ws: Workspace, where: I64, ends: I64, actions: I32, states: States) -> None:
+def _write_paths(ws: Workspace, where: I64, ends: I64, actions: I32, states: States, values: F32) -> None:
     for k in range(where.shape[0]):
         search = ws.searches[where[k]]
         number, row = search.goal, ends[k]
@@ -63,7 +72,17 @@ def _write_paths(ws: Workspace, where: I64, ends: I64, actions: I32, states: Sta
             if number >= 0:
                 row -= 1
                 actions[row] = node.action
-                write_state(ws.nodes[search.nodes_at + number], states, row)
+                before = ws.nodes[search.nodes_at + number]
+                values[row] = before.h
+                write_state(before, states, row)
+
+
+@compiled_loop
+def _write_start_values(ws: Workspace, where: I64, values: F32) -> None:
+    for k in range(where.shape[0]):
+        search = ws.searches[where[k]]
+        if search.stored > 0:
+            values[k] = ws.nodes[search.nodes_at].h
 
 
 @inner
@@ -89,8 +108,8 @@ def open_bounds(
         for number in range(0 if settled else search.stored):
             node = ws.nodes[search.nodes_at + number]
             if node.flags & OPEN:
-                write_state(node, state, 0)
-                h = np.float64(shared_out(base, sum_of(base, state, 0)))
+                write_state(node, state, FIRST)
+                h = np.float64(shared_out(base, sum_of(base, state, FIRST)))
                 # A child that waits for its value when a limit strikes has only the analytic one.
                 if guide_is_proven and not node.flags & WAITING:
                     h = max(h, np.float64(node.h))

@@ -12,9 +12,8 @@ import numpy as np
 from undershoot.arrays import F32, I64, U64, AnyArray, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic, Rounding, Standing
-from undershoot.heuristics.analytic import Additive
 from undershoot.kernels.cpu import is_goal
-from undershoot.kernels.guides import Elsewhere, size_of
+from undershoot.kernels.guides import Elsewhere, guide_of, size_of
 from undershoot.kernels.plan import forward_plan
 from undershoot.kernels.sums import sums
 from undershoot.puzzles.puzzle import Puzzle
@@ -27,8 +26,8 @@ from undershoot.search.options import SearchOptions, Ties
 from undershoot.search.results import Result, Status
 from undershoot.search.workspace import MAX_COST, Moves, Rules
 
-QUANTUM = 100_000
-"""Expansions in the loop before Python looks at the clock."""
+SECONDS_IN_LOOP, FIRST_QUANTUM, MOST_QUANTUM = 0.02, 100, 100_000
+"""The loop lets Python look at the clock after about so many seconds, but between so many and so many expansions."""
 ROOM_TO_BEGIN = 1 << 17
 """Bytes that a search should have, at least, when it begins."""
 NO_LIMIT = 2**62
@@ -39,6 +38,7 @@ STATUSES = {
     ws.OUT_OF_MEMORY: Status.MEMORY,
     ws.OUT_OF_TIME: Status.TIME,
 }
+COUNTERS = ("expanded", "generated", "evaluated", "reopened", "stored")
 NO_VALUES: F32 = np.zeros(0, dtype=np.float32)
 
 
@@ -64,9 +64,11 @@ class Searches:
         memory: int,
         queue: Iterator[int],
         draws: Draws,
+        guide: Any,
         buckets: bool | None = None,
     ) -> None:
-        """queue: numbers of instances to be searched, shared with others. buckets: None if the heuristic decides."""
+        """queue: numbers of instances to be searched, shared with others. guide: the heuristic in the loop, for this thread
+        alone, or `Elsewhere`. buckets: None if the heuristic decides."""
         self.puzzle = puzzle
         self.starts = starts
         self.heuristic = heuristic
@@ -75,8 +77,8 @@ class Searches:
         self.queue = queue
         self.draws = draws
         self.moves = moves_of(puzzle)
-        self.guide = guide_in_loop(heuristic)
-        self.rules = rules_of(heuristic, options, not isinstance(self.guide, Elsewhere), buckets)
+        self.guide = guide
+        self.rules = rules_of(heuristic, options, not isinstance(guide, Elsewhere), buckets)
         self.base = sums(puzzle.base_heuristic)
         steps, state_words = self.moves.plan.legal.shape[1], self.moves.goals.shape[1]
         self.workspace = ws.make_workspace(
@@ -92,6 +94,8 @@ class Searches:
         """In the loop, where searches run one after another: the seconds of each search's own turns."""
         self.first = 0
         """In the loop: the search whose turn it is."""
+        self.quantum = FIRST_QUANTUM if self.rules.in_loop else NO_LIMIT
+        """Expansions before Python looks at the clock."""
         self.is_stopped = False
         self.peak_bytes = 0
 
@@ -103,8 +107,9 @@ class Searches:
         list(self._endings(nothing))
         lifecycle.end(self.workspace, nothing, False)
         lifecycle.tally(self.workspace.searches)
-        lifecycle.first_wrong(NO_VALUES, 0.0, False)
-        self.heuristic(self.starts[:1])
+        if not self.rules.in_loop:
+            lifecycle.first_wrong(NO_VALUES, self.rules)
+            self.heuristic(self.starts[:1])
 
     def run(self) -> Iterator[tuple[int, Result]]:
         """Search until the queue is empty; yields the number of an instance and its result."""
@@ -112,7 +117,7 @@ class Searches:
         rows = self._begin(np.arange(len(self.number)), 0)
         ended, running, is_short = lifecycle.tally(searches)
         while ended + running and not self.is_stopped:
-            rows = self._advance(NO_VALUES if self.rules.in_loop else self._evaluate(self.out[:rows]))
+            rows = self._advance_in_loop() if self.rules.in_loop else self._advance(self._evaluate(self.out[:rows]))
             if self.options.max_seconds is not None:
                 self._stop_late_ones(self.options.max_seconds)
             ended, running, is_short = lifecycle.tally(searches)
@@ -144,14 +149,19 @@ class Searches:
 
     def _advance(self, values: F32) -> int:
         """One call of the compiled loop; returns how many rows of `out` wait to be evaluated."""
-        expanded = self.workspace.searches["expanded"]
-        before, began = expanded.copy() if self.rules.in_loop else expanded, time.perf_counter()
-        quantum = QUANTUM if self.rules.in_loop else NO_LIMIT
-        rows, self.first = advance(self.workspace, self.moves, self.guide, self.rules, values, self.out, quantum, self.first)
-        if self.rules.in_loop:
-            made = expanded - before
-            self.spent += (time.perf_counter() - began) * made / max(1, made.sum())
+        rows, self.first = advance(
+            self.workspace, self.moves, self.guide, self.rules, values, self.out, self.quantum, self.first
+        )
         return int(rows)
+
+    def _advance_in_loop(self) -> int:
+        """Likewise, sharing the time that it took out over the searches that made expansions."""
+        before, began = self.workspace.searches["expanded"].copy(), time.perf_counter()
+        rows = self._advance(NO_VALUES)
+        made, seconds = self.workspace.searches["expanded"] - before, time.perf_counter() - began
+        self.spent += seconds * made / max(1, made.sum())
+        self.quantum = int(min(max(made.sum() * SECONDS_IN_LOOP / seconds, FIRST_QUANTUM), MOST_QUANTUM))
+        return rows
 
     def _evaluate(self, states: States) -> F32:
         """float32[B]: checked values of the heuristic."""
@@ -161,8 +171,7 @@ class Searches:
         values = np.ascontiguousarray(heuristic(states), dtype=np.float32)
         if values.shape != (len(states),):
             raise UndershootError(f"{heuristic.name} gave {values.shape} values for {len(states)} states")
-        least = 0.0 if guarantee.standing is Standing.PROVEN or self.rules.buckets else -math.inf
-        row = lifecycle.first_wrong(values, least, self.rules.buckets)
+        row = lifecycle.first_wrong(values, self.rules)
         if row >= 0:
             self._refuse(states[row : row + 1], float(values[row]))
         if guarantee.standing is Standing.PROVEN:
@@ -178,6 +187,13 @@ class Searches:
         claim = "whole values" if value >= 0 else claim
         reason = "" if not math.isfinite(value) else f", though it claims {claim}"
         raise UndershootError(f"the heuristic {name} gives {value}{reason}, for {self.puzzle.format(state)}")
+
+    def _refuse_value_in_loop(self, place: int) -> None:
+        """Say of a value that came up in the loop what is said of it in a batch."""
+        search = self.workspace.searches[place]
+        node = self.workspace.nodes[search["nodes_at"] + search["refused"]]
+        self._evaluate(node["state"].view(np.uint8)[None, : self.puzzle.table.cells].copy())
+        raise UndershootError(f"{self.heuristic.name} gives {node['h']} in the loop and another value in batches: report this")
 
     def _touched(self) -> int:
         """Bytes of nodes, hash indices and open lists, now or earlier."""
@@ -198,6 +214,8 @@ class Searches:
         for place in where[status == ws.TOO_DEAR].tolist():
             state = self.puzzle.format(self.starts[self.number[place]][None])
             raise UndershootError(f"costs above {MAX_COST:,} are not searched; they come up from {state}")
+        for place in where[status == ws.WRONG_VALUE].tolist():
+            self._refuse_value_in_loop(place)
         for place in where[status == ws.NEEDS_HEAP].tolist():
             yield from self._again_with_heap(place)
         where = where[status != ws.NEEDS_HEAP]
@@ -217,22 +235,28 @@ class Searches:
         is_proven = self.heuristic.guarantee.is_proven
         readout.open_bounds(self.workspace, where, self.rules, self.base, is_proven, state, bounds)
         paths = readout.read_paths(self.workspace, where, self.moves)
-        costs, below, first = paths.costs.tolist(), paths.below.tolist(), 0
-        for k, (place, last) in enumerate(zip(where.tolist(), paths.ends.tolist(), strict=True)):
-            search = dict(zip(ws.SEARCH.names or (), self.workspace.searches[place].item(), strict=True))
-            is_solved = search["goal"] >= 0
+        costs, below, ends, bounds_of_open = paths.costs.tolist(), paths.below.tolist(), paths.ends.tolist(), bounds.tolist()
+        columns = {name: self.workspace.searches[name][where].tolist() for name in ("status", "goal", *COUNTERS)}
+        weight, first = float(self.options.weight), 0
+        for k, place in enumerate(where.tolist()):
+            is_solved = columns["goal"][k] >= 0
+            start_value = float(paths.start_values[k])
+            if math.isnan(start_value):  # its memory did not suffice to begin
+                start_value = float(self.heuristic(self.starts[self.number[place]][None])[0])
             yield Ending(
-                status=STATUSES[search["status"]],
+                start_value=start_value,
+                status=STATUSES[columns["status"][k]],
                 cost=costs[k] if is_solved else None,
-                actions=paths.actions[first:last],
-                path=paths.states[first:last],
-                open_bound=float(bounds[k]),
+                actions=paths.actions[first : ends[k]],
+                path=paths.states[first : ends[k]],
+                path_values=paths.values[first : ends[k]],
+                open_bound=bounds_of_open[k],
                 expanded_below=below[k] if is_solved and costs[k] <= MOST_SPAN else None,
                 seconds=self._seconds(place),
-                weight=float(self.options.weight),
-                **{name: search[name] for name in ("expanded", "generated", "evaluated", "reopened", "stored")},
+                weight=weight,
+                **{name: columns[name][k] for name in COUNTERS},
             )
-            first = last
+            first = ends[k]
 
     def _again_with_heap(self, place: int) -> Iterator[tuple[int, Result]]:
         """Costs are too large for buckets: this instance starts again, alone and with a heap, for the time that is left."""
@@ -248,6 +272,7 @@ class Searches:
             max(ROOM_TO_BEGIN, self.memory - touched),
             iter([number]),
             self.draws,
+            self.guide,
             buckets=False,
         )
         yield from ((number, replace(result, seconds=spent + result.seconds)) for _, result in again.run())
@@ -262,16 +287,21 @@ def moves_of(puzzle: Puzzle) -> Moves:
 
 
 def guide_in_loop(heuristic: Heuristic) -> Any:
-    """The heuristic as a guide in the compiled loop; `Elsewhere` if it is evaluated outside."""
-    return sums(heuristic.formula) if isinstance(heuristic, Additive) else Elsewhere()
+    """The heuristic as a guide in the compiled loop, for one thread; `Elsewhere` if it is evaluated outside."""
+    guide = guide_of(heuristic)
+    return Elsewhere() if guide is None else guide
 
 
 def rules_of(heuristic: Heuristic, options: SearchOptions, in_loop: bool, buckets: bool | None) -> Rules:
     """buckets: None to use them where all f are whole."""
     is_whole = heuristic.rounding is not Rounding.NONE and float(options.weight).is_integer()
+    buckets = is_whole if buckets is None else buckets
+    claims = heuristic.guarantee.standing is Standing.PROVEN
     return Rules(
         in_loop=in_loop,
-        buckets=is_whole if buckets is None else buckets,
+        buckets=buckets,
+        least_value=0.0 if claims or buckets else -math.inf,
+        goals_are_0=claims,
         deep=options.ties is Ties.DEEP,
         weight=float(options.weight),
         per_step=options.expand_per_step,

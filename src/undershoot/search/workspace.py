@@ -12,15 +12,15 @@ from undershoot.arrays import I32, I64, U8, U64, Number, Records
 from undershoot.kernels.plan import Plan
 from undershoot.search.memory import make_pools, reserved
 
-NODES, INDEX, HEADS, ENTRIES = range(4)
-"""Numbers of the pools; see `memory`."""
+NODES, INDEX, HEADS, ENTRIES = np.arange(4)
+"""Numbers of the pools; see `memory`. Of numpy's, since for each of Python's numba compiles a function anew."""
 HUGE_PAGES_FROM = 1 << 28
 """Bytes of a limit from where on pages of 2 MiB, which are faster, waste little of it."""
 MOST_NODES, MOST_ENTRIES = 2**31 - 1, 2**32 - 1
 """Numbers of nodes have 31 bits, those of entries of an open list, and the serial numbers of a heap, 32."""
 MAX_COST = 1 << 24  # up to here float32 holds every whole number
 
-IDLE, RUNNING, SOLVED, UNSOLVABLE, OVER_BUDGET, OUT_OF_MEMORY, OUT_OF_TIME, NEEDS_HEAP, TOO_DEAR = range(9)
+IDLE, RUNNING, SOLVED, UNSOLVABLE, OVER_BUDGET, OUT_OF_MEMORY, OUT_OF_TIME, NEEDS_HEAP, TOO_DEAR, WRONG_VALUE = range(10)
 
 REGIONS = (
     *("nodes_at", "nodes_size", "index_at", "index_size"),
@@ -39,6 +39,7 @@ PROGRESS = (
     *("expanded", "generated", "evaluated", "reopened"),
     "goal",  # the node of the best solution, -1 for none
     "incumbent",  # its cost, -1 for none
+    "refused",  # a node whose value cannot be, -1 for none
 )
 SEARCH = np.dtype([(name, np.int64) for name in (*REGIONS, *PROGRESS)])
 
@@ -98,6 +99,10 @@ class Rules(NamedTuple):
     weight: Number
     per_step: Number
     most_expanded: Number
+    least_value: Number
+    """Of the heuristic; minus infinity if negative ones are allowed."""
+    goals_are_0: Number
+    """Whether the heuristic claims so."""
     most_nodes: Number = MOST_NODES
     most_entries: Number = MOST_ENTRIES
 
