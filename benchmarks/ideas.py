@@ -30,9 +30,9 @@ from undershoot.guarantees import Heuristic
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.combined import best_rounding, round_up
 from undershoot.heuristics.neural import NeuralHeuristic
-from undershoot.heuristics.neural_cuda import TensorEncoding
 from undershoot.heuristics.survey import values_of_space
 from undershoot.heuristics.whole_numbers import to_whole_numbers
+from undershoot.kernels.tensor_encodings import TensorEncoding
 from undershoot.training.loop import train
 from undershoot.training.losses import mean_loss
 from undershoot.training.recipes import recipe

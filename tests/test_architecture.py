@@ -54,3 +54,26 @@ def test_heavy_libraries_are_loaded_only_when_needed(statement: str) -> None:
 
 def test_no_drawer_for_odds_and_ends() -> None:
     assert not [path for path in MODULES if {"utils", "common", "helpers", "misc"} & set(path.with_suffix("").parts)]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_files_and_functions_can_be_read_in_one_go(path: Path) -> None:
+    text = path.read_text()
+    assert len(text.splitlines()) <= 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            assert node.end_lineno - node.lineno < 80, f"{node.name} has more than 80 lines"
+
+
+WITHOUT_PRESENTATION = ("kernels", "oracles", "heuristics", "search", "training")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if path.relative_to(PACKAGE).parts[0] in WITHOUT_PRESENTATION],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_what_computes_needs_no_notation_and_no_picture(path: Path) -> None:
+    modules = {node.module for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)}
+    assert not modules & {f"undershoot.puzzles.{part}" for part in ("puzzle", "notation", "pictures")}

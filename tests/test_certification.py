@@ -191,7 +191,7 @@ def test_a_sample_gives_the_exact_binomial_bound() -> None:
 def test_calibrate_certify_and_check_from_the_command_line(tmp_path: Path) -> None:
     folder = tmp_path / "b"
     network, _ = network_for("tiles-2x3")
-    Bundle(network.puzzle, network.network).save(folder)
+    Bundle(us.puzzle("tiles-2x3"), network.network).save(folder)
     assert "is not calibrated; do that first" in undershoot("certify", str(folder), code=2)
     undershoot("calibrate", str(folder), "--method", "conformal", "--alpha", "0.2")
     refused = undershoot("certify", str(folder), code=1)
@@ -332,7 +332,7 @@ def test_a_network_that_is_converted_in_its_place_is_kept_in_floats(small: Path)
 
 def test_a_certificate_for_a_ball_does_not_take_the_place_of_what_says_more() -> None:
     network, distances = network_for("tiles-2x3")
-    bundle = Bundle(network.puzzle, network.network)
+    bundle = Bundle(us.puzzle("tiles-2x3"), network.network)
     findings = check_every_state(network, distances.within(0))
     for method, says in (
         ("conformal", "is calibrated by a sample: it overestimates on at most 0.05"),

@@ -117,7 +117,7 @@ def test_costs_beyond_the_last_level_do_no_harm(tmp_path: Path, method: str) -> 
         (full.network.biases[0], full.network.biases[1][:2]),
         (full.network.scales[0], full.network.scales[1][:2]),
     )
-    bundle = Bundle(full.puzzle, few, encoding="pieces")
+    bundle = Bundle(us.puzzle(full.puzzle.name), few, encoding="pieces")
     bundle = replace(bundle, calibration=calibrate(bundle.raw, method, Wanted(alpha=0.2, n=3000)))
     bundle.save(tmp_path / "b")
     assert "Infinity" not in (tmp_path / "b" / "calibration.json").read_text()

@@ -330,7 +330,7 @@ def test_every_method_says_what_it_is(name: str) -> None:
 
 def test_a_bundle_is_calibrated_certified_and_checked_from_python(tmp_path: Path) -> None:
     network, _ = network_for("tiles-2x3")
-    Bundle(network.puzzle, network.network).save(tmp_path / "b")
+    Bundle(us.puzzle("tiles-2x3"), network.network).save(tmp_path / "b")
     done = us.calibrate(tmp_path / "b", "conformal", us.Wanted(alpha=0.2, n=300))
     assert (done.folder, done.calibration.guarantee.standing) == (tmp_path / "b", Standing.SAMPLED)
     assert us.load(tmp_path / "b").guarantee == done.calibration.guarantee

@@ -26,11 +26,12 @@ from undershoot.bundles.bundle import SHIPPED
 from undershoot.experiments import protocol
 from undershoot.experiments.executors import Workers, cluster, processes
 from undershoot.experiments.items import VOUCHED, Item
+from undershoot.experiments.measures import Columns, expanded, share, shares, spread
 from undershoot.experiments.protocol import PARTS, PROFILES, Profile, items, populations, searches
 from undershoot.experiments.report import make_report
 from undershoot.experiments.runner import run, with_needs
 from undershoot.experiments.store import RECORDS, Store
-from undershoot.experiments.tables import Columns, by_depth, expanded, share, shares, spread, table_one
+from undershoot.experiments.tables import by_depth, table_one
 from undershoot.experiments.work import TIMED, do
 from undershoot.training.recipes import RECIPES
 

@@ -13,7 +13,6 @@ from undershoot.arrays import F32, States
 from undershoot.heuristics.neural import Network, NeuralHeuristic, evaluate
 from undershoot.heuristics.neural_cuda import (
     CudaHeuristic,
-    TensorEncoding,
     check_exactness,
     full_precision,
     on_cuda,
@@ -23,6 +22,7 @@ from undershoot.heuristics.neural_cuda import (
 )
 from undershoot.heuristics.whole_numbers import WholeNetwork, largest_sums, to_whole_numbers
 from undershoot.kernels.encodings import dense as encoded
+from undershoot.kernels.tensor_encodings import TensorEncoding
 from undershoot.puzzles.puzzle import Puzzle
 
 PUZZLES = ("tiles-3x3", "cube-2x2", "lights-out-5x5")

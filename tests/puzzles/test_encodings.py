@@ -8,10 +8,10 @@ import torch
 
 import undershoot as us
 from undershoot.arrays import AnyArray, States
-from undershoot.heuristics.neural_cuda import TensorEncoding
 from undershoot.kernels.cpu import pack
 from undershoot.kernels.encodings import dense, read
 from undershoot.kernels.scrambles import deepest, scrambles_up_to
+from undershoot.kernels.tensor_encodings import TensorEncoding
 from undershoot.puzzles.puzzle import Puzzle
 
 CASES = [

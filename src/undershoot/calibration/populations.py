@@ -14,7 +14,7 @@ from undershoot.kernels.scrambles import deepest, scramble
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 from undershoot.search.astar import solve_batch
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import labels as labels_of_searches
@@ -57,7 +57,7 @@ class Sample:
 
 
 def draw(
-    puzzle: Puzzle,
+    puzzle: Problem,
     population: Population,
     source: LabelSource,
     count: int,
@@ -96,7 +96,7 @@ def draw(
     return Sample(name, states[kept], Labels(labels.kind, labels.costs[kept]))
 
 
-def uniform(puzzle: Puzzle, count: int, seed: int) -> States:
+def uniform(puzzle: Problem, count: int, seed: int) -> States:
     """uint8[count, n]: solvable states, each equally likely; from the oracle where the puzzle itself cannot draw them."""
     try:
         return puzzle.sample(count, seed)
@@ -123,13 +123,13 @@ def exact(distances: DistanceTable, states: States) -> Labels:
     return Labels(LabelKind.EXACT, cost.astype(np.float32))
 
 
-def lower(puzzle: Puzzle, states: States, budget: int = SEARCH_BUDGET) -> Labels:
+def lower(puzzle: Problem, states: States, budget: int = SEARCH_BUDGET) -> Labels:
     """Lower bounds by searches with the base heuristic that are stopped; EXACT if all of them ended."""
     found = solve_batch(puzzle, states, base(puzzle), SearchOptions(max_expanded=budget))
     return labels_of_searches(found.results)
 
 
-def whole_space(puzzle: Puzzle, purpose: str) -> DistanceTable:
+def whole_space(puzzle: Problem, purpose: str) -> DistanceTable:
     """The oracle of the whole space; where it is too large, the error says what is possible instead."""
     try:
         return oracle(puzzle)
@@ -140,7 +140,7 @@ def whole_space(puzzle: Puzzle, purpose: str) -> DistanceTable:
         ) from error
 
 
-def _distances_for(puzzle: Puzzle, states: States, population: Population, depths: tuple[int, ...]) -> DistanceTable:
+def _distances_for(puzzle: Problem, states: States, population: Population, depths: tuple[int, ...]) -> DistanceTable:
     if population is not Population.SCRAMBLES:
         return whole_space(puzzle, "--labels exact")
     try:
@@ -149,7 +149,7 @@ def _distances_for(puzzle: Puzzle, states: States, population: Population, depth
         return oracle(puzzle, radius=max(depths) * int(puzzle.table.cost.max()))
 
 
-def _expanded(puzzle: Puzzle, guide: Heuristic, count: int, seed: int) -> tuple[States, str]:
+def _expanded(puzzle: Problem, guide: Heuristic, count: int, seed: int) -> tuple[States, str]:
     starts = uniform(puzzle, count, stream(seed, Purpose.FIT_STARTS))
     options = SearchOptions(max_expanded=SEARCH_BUDGET)
     batch = solve_batch(puzzle, starts, guide, options, draw_expanded=stream(seed, Purpose.FIT_EXPANDED))

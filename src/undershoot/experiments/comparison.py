@@ -11,7 +11,7 @@ from undershoot.experiments.instances import Instances
 from undershoot.experiments.store import table_bytes
 from undershoot.files import check_writable, written_atomically
 from undershoot.guarantees import Heuristic
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 from undershoot.search.astar import Batch, solve_batch
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
@@ -41,7 +41,7 @@ class Summary:
 
 
 def compare(
-    puzzle: Puzzle,
+    puzzle: Problem,
     instances: Instances,
     heuristics: list[Heuristic],
     options: SearchOptions,

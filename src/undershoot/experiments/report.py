@@ -12,9 +12,10 @@ import numpy as np
 from undershoot.errors import UndershootError, cannot
 from undershoot.experiments import figures, tables
 from undershoot.experiments.items import Item
+from undershoot.experiments.measures import Columns, expanded, share, solved
 from undershoot.experiments.protocol import PUZZLES, Profile
 from undershoot.experiments.store import Store
-from undershoot.experiments.tables import NAMES, Columns, Table
+from undershoot.experiments.tables import NAMES, Table
 from undershoot.experiments.verdicts import PAPERS_STEPS, Verdict, verdicts
 from undershoot.files import written_atomically
 
@@ -133,7 +134,7 @@ def _draw(folder: Path, searches: Columns, spaces: Columns) -> list[Figure]:
     for puzzle in PUZZLES:
         chosen = searches.where(puzzle=puzzle, population="published", weight=1.0)
         for name in DRAWN:
-            means = [tables.expanded(part) for part in chosen.where(heuristic=name).split("seed")]
+            means = [expanded(part) for part in chosen.where(heuristic=name).split("seed")]
             if means:
                 bars.setdefault(puzzle, {})[NAMES[name]] = _mean_and_deviation(means)
     if bars:
@@ -145,7 +146,7 @@ def _draw(folder: Path, searches: Columns, spaces: Columns) -> list[Figure]:
         chosen = cube.where(heuristic=name)
         points = []
         for part in chosen.split("depth_walked"):
-            means = [tables.expanded(seed) for seed in part.split("seed")]
+            means = [expanded(seed) for seed in part.split("seed")]
             points.append((float(part.of("depth_walked")[0]), *_mean_and_deviation(means)))
         if points:
             curves_by_depth[NAMES[name]] = sorted(points)
@@ -169,7 +170,7 @@ def _draw_guarantees(folder: Path, searches: Columns, spaces: Columns) -> list[F
             name, standing = part.text("variant")[0], part.text("standing")[0]
             found = uniform.where(heuristic=name)
             if len(found):
-                points.append((name, standing, tables.expanded(found), tables.share(tables.solved(found), 0)))
+                points.append((name, standing, expanded(found), share(solved(found), 0)))
         if points:
             path = folder / f"guarantees-{puzzle}.png"
             title, budget = f"{puzzle}: what is known, and what it costs", int(uniform.of("budget")[0])

@@ -6,10 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from undershoot.experiments.protocol import ABLATION, BALL, PUZZLES, WEIGHTED
-from undershoot.experiments.tables import (
-    IN_PAPER,
-    NAMES,
+from undershoot.experiments.measures import (
     Columns,
     admissible,
     expanded,
@@ -19,6 +16,8 @@ from undershoot.experiments.tables import (
     shares,
     solved,
 )
+from undershoot.experiments.protocol import ABLATION, BALL, PUZZLES, WEIGHTED
+from undershoot.experiments.tables import IN_PAPER, NAMES
 
 HOLDS, FAILS, INCOMPARABLE, NOT_SEEN = "holds", "does not hold", "cannot be compared", "not seen in this short run"
 PAPERS_STEPS = 20_000

@@ -15,7 +15,7 @@ from undershoot.puzzles.base_heuristics import BaseHeuristic, zero_heuristic
 from undershoot.puzzles.catalogue import puzzle as built_in
 from undershoot.puzzles.lights_out import eliminate
 from undershoot.puzzles.moves import MoveTable
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 
 
 def check_shape(table: MoveTable, states: States) -> None:
@@ -71,12 +71,12 @@ class Additive:
         return sums(self.formula)
 
 
-def base(puzzle: Puzzle) -> Additive:
+def base(puzzle: Problem) -> Additive:
     """The puzzle's h0: lit cells over five, Manhattan distance, gaps, or 0."""
     return Additive("base", puzzle.table, puzzle.base_heuristic)
 
 
-def zero(puzzle: Puzzle) -> Additive:
+def zero(puzzle: Problem) -> Additive:
     """Knows nothing; A* becomes uniform-cost search."""
     return Additive("zero", puzzle.table, zero_heuristic(puzzle.table.cells, puzzle.table.values))
 
@@ -127,7 +127,7 @@ class Presses(NamedTuple):
     silent: U64
 
 
-def gf2(puzzle: Puzzle) -> FewestPresses:
+def gf2(puzzle: Problem) -> FewestPresses:
     """For Lights Out of any size at whose board at most 16 independent sets of presses change nothing."""
     table = puzzle.table
     lamps = table.presses_commute and (table.modulus == 2).all() and (table.cost == 1).all()
@@ -245,12 +245,12 @@ class Lines(NamedTuple):
     longest: I64
 
 
-def linear_conflict(puzzle: Puzzle) -> LinearConflict:
+def linear_conflict(puzzle: Problem) -> LinearConflict:
     """For sliding tiles."""
     # The name alone would do for a puzzle file too; only these very moves and goal will do.
     if not puzzle.name.startswith("tiles-") or built_in(puzzle.name).table.fingerprint != puzzle.table.fingerprint:
         raise NotAvailable(f"linear-conflict is for sliding tiles; {puzzle.name} is another kind of puzzle")
-    columns = 1 + max(column for _, column in puzzle.picture.places)
+    columns = int(puzzle.table.landing[0].max())  # the blank goes from the first cell to the second, or to the next row
     home = np.argsort(puzzle.table.goals[0]).astype(np.uint8)
     return LinearConflict("linear-conflict", puzzle.table, puzzle.base_heuristic.cell_cost, home, columns)
 

@@ -18,7 +18,7 @@ from undershoot.kernels.guides import guide_of
 from undershoot.kernels.plan import packing_of
 from undershoot.kernels.rounding import rounding_up
 from undershoot.oracles.state_index import build_index, costs_of, look_up, slots_for
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 
 FLOAT_MARGIN = 1e-3
 """What floating-point sums may differ by between machines, and much more; added to every margin of a float network."""
@@ -75,7 +75,7 @@ class CalibratedHeuristic:
             raise NotAvailable(f"{self.puzzle.name} has no parity to round to; use integer")
 
     @property
-    def puzzle(self) -> Puzzle:
+    def puzzle(self) -> Problem:
         """Whose states it takes."""
         return self.network.puzzle
 

@@ -8,9 +8,9 @@ from undershoot.guarantees import Heuristic
 from undershoot.heuristics.analytic import base, gf2, linear_conflict, zero
 from undershoot.heuristics.table import TableHeuristic
 from undershoot.oracles.cache import oracle
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 
-HEURISTICS: dict[str, tuple[Callable[[Puzzle], Heuristic], str]] = {
+HEURISTICS: dict[str, tuple[Callable[[Problem], Heuristic], str]] = {
     "base": (base, "the puzzle's own: lit cells over five, Manhattan distance, gaps, or 0"),
     "zero": (zero, "0 everywhere"),
     "table": (lambda puzzle: TableHeuristic(oracle(puzzle)), "perfect, from the oracle, where the space fits into memory"),
@@ -19,7 +19,7 @@ HEURISTICS: dict[str, tuple[Callable[[Puzzle], Heuristic], str]] = {
 }
 
 
-def heuristic(puzzle: Puzzle, name: str, others: tuple[str, ...] = ()) -> Heuristic:
+def heuristic(puzzle: Problem, name: str, others: tuple[str, ...] = ()) -> Heuristic:
     """The heuristic of this name for a puzzle.
 
     others: names that the caller knows, for the message if this one is not known.

@@ -12,7 +12,7 @@ from undershoot.guarantees import Guarantee, Heuristic, Rounding
 from undershoot.kernels.guides import guide_of, implements, kept_size, make_kept, update_kept, value_of
 from undershoot.kernels.plan import Plan
 from undershoot.kernels.rounding import RoundUp, rounded_up, rounding_up
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Rounded:
     """Another heuristic, rounded up; negative values become 0."""
 
     inner: Heuristic
-    puzzle: Puzzle
+    puzzle: Problem
     rounding: Rounding
 
     def __post_init__(self) -> None:
@@ -152,7 +152,7 @@ def _rounded(guide: RoundedUp, states: States, row: Number, kept: I32) -> Number
     return rounded_up(guide.rounding, 0.0 if value < 0 else value, states, row)
 
 
-def round_up(puzzle: Puzzle, rounding: Rounding, values: AnyArray, states: States) -> F32:
+def round_up(puzzle: Problem, rounding: Rounding, values: AnyArray, states: States) -> F32:
     """float32[B]: values from 0 rounded up as the mode says. Safe where they do not overestimate, since costs are whole."""
     if rounding is Rounding.NONE:
         return values.astype(np.float32)
@@ -162,11 +162,11 @@ def round_up(puzzle: Puzzle, rounding: Rounding, values: AnyArray, states: State
     return whole.astype(np.float32)
 
 
-def best_rounding(puzzle: Puzzle) -> Rounding:
+def best_rounding(puzzle: Problem) -> Rounding:
     """The one that raises values most, of those that the puzzle allows."""
     return Rounding.PARITY if puzzle.has_cost_parity else Rounding.INTEGER
 
 
-def rounded(heuristic: Heuristic, puzzle: Puzzle, rounding: Rounding) -> Heuristic:
+def rounded(heuristic: Heuristic, puzzle: Problem, rounding: Rounding) -> Heuristic:
     """The heuristic with this rounding."""
     return heuristic if rounding is Rounding.NONE else Rounded(heuristic, puzzle, rounding)

@@ -14,7 +14,7 @@ from undershoot.kernels.rounding import RoundUp, rounded_up
 from undershoot.kernels.sums import Sums, shared_out, sum_of, sums
 from undershoot.oracles.state_index import Costs, cost_of
 from undershoot.puzzles.encoding import Encoding
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 
 
 @keeps_nothing
@@ -48,7 +48,7 @@ class Calibrated(NamedTuple):
     exceptions: Costs
 
 
-def uncalibrated(puzzle: Puzzle, encoding: Encoding, network: Perceptron, family: Family) -> Uncalibrated:
+def uncalibrated(puzzle: Problem, encoding: Encoding, network: Perceptron, family: Family) -> Uncalibrated:
     """For one thread."""
     return Uncalibrated(
         network,

@@ -20,7 +20,7 @@ from undershoot.kernels.encodings import read
 from undershoot.kernels.networks import Perceptron, outputs, perceptron
 from undershoot.kernels.sums import Sums, sums
 from undershoot.puzzles.encoding import Encoding
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 
 MIN_ROWS = 500
 """For a thread."""
@@ -65,7 +65,7 @@ class LearnedHeuristic(Heuristic, Protocol):
     """A network as a heuristic, wherever it is evaluated."""
 
     @property
-    def puzzle(self) -> Puzzle:
+    def puzzle(self) -> Problem:
         """Whose states it takes."""
 
     @property
@@ -87,7 +87,7 @@ class NeuralHeuristic:
     A state has the same value, bit for bit, in any batch and on any thread.
     """
 
-    puzzle: Puzzle
+    puzzle: Problem
     network: Network | WholeNetwork
     name: str = "network"
     own_encoding: Encoding | None = None

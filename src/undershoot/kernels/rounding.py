@@ -7,7 +7,7 @@ import numpy as np
 from undershoot.arrays import I32, U8, Number, States, read_only
 from undershoot.guarantees import Rounding
 from undershoot.kernels.compiler import called, inner
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 
 
 class RoundUp(NamedTuple):
@@ -24,7 +24,7 @@ class RoundUp(NamedTuple):
     """int32[P], to work in."""
 
 
-def rounding_up(puzzle: Puzzle, rounding: Rounding) -> RoundUp:
+def rounding_up(puzzle: Problem, rounding: Rounding) -> RoundUp:
     """For one thread."""
     is_whole, parity = rounding is not Rounding.NONE, puzzle.parity_rule if rounding is Rounding.PARITY else None
     if parity is None:

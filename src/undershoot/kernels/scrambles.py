@@ -11,7 +11,8 @@ from undershoot.errors import UndershootError
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.cpu import context_of, step_into
 from undershoot.kernels.plan import Plan, backward_plan
-from undershoot.puzzles.moves import MoveTable, Pair, classify_pairs
+from undershoot.puzzles.moves import MoveTable
+from undershoot.puzzles.pairs import Pair, classify_pairs
 
 MAX_DEPTH = 1_000_000
 GAMMA, FACTOR_1, FACTOR_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB

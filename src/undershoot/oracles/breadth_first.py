@@ -26,8 +26,9 @@ from undershoot.oracles.state_index import (
     slots_for,
     word_numbers,
 )
-from undershoot.puzzles.moves import MoveTable, Pair, Steps, classify_pairs
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.moves import MoveTable, Steps
+from undershoot.puzzles.pairs import Pair, classify_pairs
+from undershoot.puzzles.problem import Problem
 
 CHUNK = 1 << 14
 BLOCK = 32
@@ -132,7 +133,7 @@ def _following(table: MoveTable, steps: Steps) -> tuple[Bools, bool]:
 
 
 def explore(
-    puzzle: Puzzle, radius: int | None = None, memory: int | None = None, progress: Callable[[int, int], None] | None = None
+    puzzle: Problem, radius: int | None = None, memory: int | None = None, progress: Callable[[int, int], None] | None = None
 ) -> DistanceTable:
     """The cost to the goal of every state, or of all within `radius` of it.
 

@@ -18,7 +18,7 @@ from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.oracles.size import checked_radius
 from undershoot.oracles.verification import WrongTable, verify
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 from undershoot.trust import Passed
 
 FORMAT = "undershoot distance table 2"
@@ -29,7 +29,7 @@ class DamagedTable(Exception):
 
 
 def oracle(
-    puzzle: Puzzle,
+    puzzle: Problem,
     radius: int | None = None,
     cache_dir: Path | str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -59,7 +59,7 @@ def oracle(
     return table
 
 
-def _path(folder: Path, puzzle: Puzzle, radius: int | None) -> Path:
+def _path(folder: Path, puzzle: Problem, radius: int | None) -> Path:
     part = "all" if radius is None else f"within-{radius}"
     return folder / f"{puzzle.name}-{puzzle.table.fingerprint[:16]}-{part}.npz"
 
@@ -81,7 +81,7 @@ def save(path: Path, table: DistanceTable) -> str:
     return digest
 
 
-def load(path: Path, puzzle: Puzzle, radius: int | None) -> DistanceTable:
+def load(path: Path, puzzle: Problem, radius: int | None) -> DistanceTable:
     """Read a table; DamagedTable if it is not the one of this puzzle and radius, byte for byte as it was written, or wrong."""
     if not path.is_file():  # a pipe would never end
         raise FileNotFoundError(path)

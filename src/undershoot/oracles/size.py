@@ -11,8 +11,9 @@ from undershoot.arrays import AnyArray
 from undershoot.errors import SpaceTooLarge, UndershootError
 from undershoot.oracles.neighbour_keys import table_bytes
 from undershoot.oracles.state_index import MAX_DISTANCE, MAX_LOAD, MAX_ROWS
-from undershoot.puzzles.moves import MoveTable, Pair, Steps, classify_pairs
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.moves import MoveTable, Steps
+from undershoot.puzzles.pairs import Pair, classify_pairs
+from undershoot.puzzles.problem import Problem
 
 
 def available_memory() -> int:
@@ -56,7 +57,7 @@ def checked_radius(radius: int | None) -> int | None:
     return whole
 
 
-def check_size(puzzle: Puzzle, radius: int | None, words: int, memory: int) -> int:
+def check_size(puzzle: Problem, radius: int | None, words: int, memory: int) -> int:
     """At most so many states lie within `radius` of the goal; SpaceTooLarge if they would not fit."""
     most = puzzle.space.size
     if radius is not None:

@@ -11,7 +11,7 @@ from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.kernels.guides import Elsewhere
 from undershoot.oracles.size import available_memory
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Result
 from undershoot.search.running import ROOM_TO_BEGIN, Draws, Searches, guide_in_loop
@@ -21,7 +21,7 @@ AT_ONCE_IN_LOOP = 32
 DEFAULTS = SearchOptions()
 
 
-def solve(puzzle: Puzzle, states: States, heuristic: Heuristic, options: SearchOptions = DEFAULTS) -> Result:
+def solve(puzzle: Problem, states: States, heuristic: Heuristic, options: SearchOptions = DEFAULTS) -> Result:
     """Search from one state, uint8[1, n]."""
     if len(states) != 1:
         raise UndershootError(f"solve takes one state, {len(states)} came; solve_many takes several")
@@ -29,7 +29,7 @@ def solve(puzzle: Puzzle, states: States, heuristic: Heuristic, options: SearchO
 
 
 def solve_many(
-    puzzle: Puzzle,
+    puzzle: Problem,
     states: States,
     heuristic: Heuristic,
     options: SearchOptions = DEFAULTS,
@@ -58,7 +58,7 @@ class Batch:
 
 
 def solve_batch(
-    puzzle: Puzzle,
+    puzzle: Problem,
     states: States,
     heuristic: Heuristic,
     options: SearchOptions = DEFAULTS,

@@ -10,7 +10,7 @@ from undershoot.arrays import F32, I32, I64, States
 from undershoot.errors import Contradiction
 from undershoot.guarantees import Guarantee, Heuristic, Optimality, OptimalityKind, Standing
 from undershoot.kernels.plan import forward_plan
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 from undershoot.search.results import Result, Status
 from undershoot.search.workspace import MAX_COST
 
@@ -46,7 +46,7 @@ class Ending:
     no search that leaves out some of the optimal paths."""
 
 
-def conclude(puzzle: Puzzle, guide: Heuristic, starts: States, endings: Sequence[Ending]) -> list[Result]:
+def conclude(puzzle: Problem, guide: Heuristic, starts: States, endings: Sequence[Ending]) -> list[Result]:
     """What follows from how the searches from `starts`, uint8[K, n], ended that `guide` guided."""
     above = _overestimates(puzzle, guide, endings)
     least = puzzle.base_heuristic(starts)
@@ -67,7 +67,7 @@ def conclude(puzzle: Puzzle, guide: Heuristic, starts: States, endings: Sequence
     return results
 
 
-def _result(puzzle: Puzzle, guide: Heuristic, ending: Ending, lower_bound: int, overestimates: int) -> Result:
+def _result(puzzle: Problem, guide: Heuristic, ending: Ending, lower_bound: int, overestimates: int) -> Result:
     names = puzzle.table.action_names
     return Result(
         status=ending.status,
@@ -111,7 +111,7 @@ def _optimality(ending: Ending, lower_bound: int, guarantee: Guarantee) -> Optim
     return Optimality(OptimalityKind.BOUNDED, factor=min(factors)) if factors else Optimality(OptimalityKind.UNKNOWN)
 
 
-def _overestimates(puzzle: Puzzle, guide: Heuristic, endings: Sequence[Ending]) -> I64:
+def _overestimates(puzzle: Problem, guide: Heuristic, endings: Sequence[Ending]) -> I64:
     """int64[K]: how many states of each path have h above what the path still costs."""
     lengths = np.array([len(ending.actions) for ending in endings], dtype=np.int64)
     if not lengths.sum():
@@ -128,7 +128,7 @@ def _overestimates(puzzle: Puzzle, guide: Heuristic, endings: Sequence[Ending]) 
     return np.asarray(over[ends] - over[ends - lengths], dtype=np.int64)
 
 
-def check_claim(puzzle: Puzzle, guide: Heuristic, states: States, values: F32, costs: I64) -> None:
+def check_claim(puzzle: Problem, guide: Heuristic, states: States, values: F32, costs: I64) -> None:
     """A value above what a state was found to cost, at most, refutes the claim that h never overestimates.
 
     costs: int64[B]. Of a claim within R, only where that is at most R.

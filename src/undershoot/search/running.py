@@ -16,7 +16,7 @@ from undershoot.kernels.cpu import is_goal
 from undershoot.kernels.guides import Elsewhere, guide_of, size_of
 from undershoot.kernels.plan import forward_plan
 from undershoot.kernels.sums import sums
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 from undershoot.search import lifecycle, readout
 from undershoot.search import workspace as ws
 from undershoot.search.advance import advance
@@ -56,7 +56,7 @@ class Searches:
 
     def __init__(
         self,
-        puzzle: Puzzle,
+        puzzle: Problem,
         starts: States,
         heuristic: Heuristic,
         options: SearchOptions,
@@ -279,7 +279,7 @@ class Searches:
         self.peak_bytes = max(self.peak_bytes, touched + again.peak_bytes)
 
 
-def moves_of(puzzle: Puzzle) -> Moves:
+def moves_of(puzzle: Problem) -> Moves:
     """The puzzle, for the compiled loop."""
     table = puzzle.table
     undo = np.where(table.inverse >= 0, table.alike[table.inverse], -1).astype(np.int32)

@@ -15,17 +15,18 @@ from undershoot.errors import SpaceTooLarge
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.neural import NeuralHeuristic, evaluate
-from undershoot.heuristics.neural_cuda import CudaHeuristic, TensorBase, TensorEncoding, later_layers, leading
+from undershoot.heuristics.neural_cuda import CudaHeuristic, later_layers, leading
 from undershoot.kernels.cpu import is_goal, successors
 from undershoot.kernels.distinct import distinct
 from undershoot.kernels.encodings import read
 from undershoot.kernels.plan import forward_plan
 from undershoot.kernels.scrambles import derived_seed, random_rows, scrambles_up_to
+from undershoot.kernels.tensor_encodings import TensorBase, TensorEncoding
 from undershoot.kernels.tensors import TensorMoves, TensorScrambles, signed
 from undershoot.kernels.tensors import random_rows as random_rows_on_device
 from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import DistanceTable
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 from undershoot.training.losses import mean_loss
 from undershoot.training.networks import Parameters, forward
 from undershoot.training.recipe import Recipe
@@ -57,14 +58,14 @@ class Learner(Protocol):
         """The network as it is now."""
 
 
-def make_learner(puzzle: Puzzle, recipe: Recipe, threads: int) -> Learner:
+def make_learner(puzzle: Problem, recipe: Recipe, threads: int) -> Learner:
     """For the recipe's device; on the CPU the target network is evaluated by so many threads."""
     if recipe.device == "cuda":
         return CudaLearner(puzzle, recipe)
     return CpuLearner(puzzle, recipe, threads)
 
 
-def initialise(learner: Learner, puzzle: Puzzle, recipe: Recipe) -> None:
+def initialise(learner: Learner, puzzle: Problem, recipe: Recipe) -> None:
     """Line 1: random weights, and the target network a copy."""
     active = None if recipe.encoding == "cells" else puzzle.encoded(recipe.encoding).active
     learner.parameters.initialise(recipe.seed, recipe.initial_scale, active)
@@ -77,7 +78,7 @@ def renew_target(learner: Learner) -> None:
         learner.target.flat.copy_(learner.parameters.flat)
 
 
-def block_steps(puzzle: Puzzle, recipe: Recipe) -> int:
+def block_steps(puzzle: Problem, recipe: Recipe) -> int:
     """Steps whose states are made at once: they end together with a target copy or an evaluation, and fit into memory."""
     together = math.gcd(recipe.target_interval, recipe.curriculum.interval)
     rows = recipe.batch + (recipe.batch - exact_rows(recipe)) * puzzle.table.forward.legal.shape[1]
@@ -90,7 +91,7 @@ def exact_rows(recipe: Recipe) -> int:
     return round(recipe.exact_share * recipe.batch)
 
 
-def known_states(puzzle: Puzzle, recipe: Recipe) -> DistanceTable | None:
+def known_states(puzzle: Problem, recipe: Recipe) -> DistanceTable | None:
     """The oracle's states, if the recipe draws from them."""
     if not exact_rows(recipe):
         return None
@@ -119,7 +120,7 @@ def make_optimizer(parameters: Parameters, recipe: Recipe) -> torch.optim.AdamW:
 class CpuLearner:
     """States by compiled kernels, the network by torch."""
 
-    def __init__(self, puzzle: Puzzle, recipe: Recipe, threads: int = 1) -> None:
+    def __init__(self, puzzle: Problem, recipe: Recipe, threads: int = 1) -> None:
         self.puzzle, self.recipe, self.threads, self.block = puzzle, recipe, threads, block_steps(puzzle, recipe)
         self.encoding = puzzle.encoded(recipe.encoding, recipe.canonical)
         widths = (self.encoding.width, *recipe.hidden, recipe.levels or 1)
@@ -199,7 +200,7 @@ class CpuLearner:
 class CudaLearner:
     """Everything on the device, recorded once as a graph that is then replayed; nothing comes back but losses."""
 
-    def __init__(self, puzzle: Puzzle, recipe: Recipe) -> None:
+    def __init__(self, puzzle: Problem, recipe: Recipe) -> None:
         self.puzzle, self.recipe, self.block = puzzle, recipe, block_steps(puzzle, recipe)
         self.inputs = puzzle.encoded(recipe.encoding, recipe.canonical)
         widths = (self.inputs.width, *recipe.hidden, recipe.levels or 1)

@@ -13,7 +13,7 @@ from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.neural import Network
 from undershoot.kernels.scrambles import derived_seed, scramble
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 from undershoot.search.astar import solve_many
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
@@ -37,7 +37,7 @@ class Trained:
 
 
 def train(
-    puzzle: Puzzle,
+    puzzle: Problem,
     recipe: Recipe,
     run: Run | None = None,
     report: Report | None = None,
@@ -59,7 +59,7 @@ def train(
 
 
 def _train(
-    puzzle: Puzzle, recipe: Recipe, run: Run | None, report: Report | None, should_stop: Callable[[], bool], threads: int
+    puzzle: Problem, recipe: Recipe, run: Run | None, report: Report | None, should_stop: Callable[[], bool], threads: int
 ) -> Trained:
     # Threads of torch wait for each other at every operation, which is slow where cores are shared, and these operations are
     # small. Our own share out whole blocks of states.
@@ -111,7 +111,7 @@ def _train(
     return Trained(learner.parameters.network(), position, position.step >= recipe.steps)
 
 
-def solve_rate(puzzle: Puzzle, recipe: Recipe, heuristic: Heuristic, depth: int, step: int, threads: int = 1) -> float:
+def solve_rate(puzzle: Problem, recipe: Recipe, heuristic: Heuristic, depth: int, step: int, threads: int = 1) -> float:
     """The share of scrambles of this depth that A* solves within the budget."""
     curriculum = recipe.curriculum
     seed = derived_seed(recipe.seed, step, EVALUATION)
@@ -121,7 +121,7 @@ def solve_rate(puzzle: Puzzle, recipe: Recipe, heuristic: Heuristic, depth: int,
     return sum(result.status is Status.SOLVED for result in results) / len(results)
 
 
-def check_recipe(puzzle: Puzzle, recipe: Recipe) -> None:
+def check_recipe(puzzle: Problem, recipe: Recipe) -> None:
     """Refuse a recipe that cannot be followed here."""
     recipe_from(recipe.to_dict(), "the recipe")
     if recipe.puzzle != puzzle.name:

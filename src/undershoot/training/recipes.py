@@ -8,7 +8,7 @@ from typing import Any
 from undershoot.errors import SpaceTooLarge, UndershootError
 from undershoot.kernels.scrambles import deepest
 from undershoot.oracles.cache import oracle
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 from undershoot.training.recipe import Curriculum, Loss, Recipe, Schedule, read_recipe
 
 PLAIN: dict[str, Any] = {"target_discount": 0.0, "floor_by_base": False}
@@ -37,7 +37,7 @@ FAR = {"tiles-3x3": 80, "cube-2x2": 16}
 """Scrambles of this depth come to most states."""
 
 
-def recipe(puzzle: Puzzle, name: str = "paper") -> Recipe:
+def recipe(puzzle: Problem, name: str = "paper") -> Recipe:
     """The recipe of this name for a puzzle, or from a TOML file."""
     if name.endswith(".toml"):
         found = read_recipe(Path(name), recipe(puzzle))
@@ -64,7 +64,7 @@ def recipe(puzzle: Puzzle, name: str = "paper") -> Recipe:
     return replace(Recipe(puzzle.name, curriculum=Curriculum(max_depth=depth)), **settings)
 
 
-def _largest_cost(puzzle: Puzzle) -> int:
+def _largest_cost(puzzle: Problem) -> int:
     try:
         return len(oracle(puzzle).histogram) - 1
     except SpaceTooLarge as error:

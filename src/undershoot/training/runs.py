@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from undershoot.errors import UndershootError, cannot
 from undershoot.files import naming, written_atomically
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 from undershoot.training.checkpoints import Position, checkpoints, load_checkpoint, save_checkpoint, step_of
 from undershoot.training.learner import Learner
 from undershoot.training.recipe import Recipe, read_recipe
@@ -32,7 +32,7 @@ class Run:
     From the beginning to the end of `alone` no other process trains in the folder; nothing is written before that is sure.
     """
 
-    def __init__(self, folder: Path, puzzle: Puzzle, recipe: Recipe, resume: bool = False) -> None:
+    def __init__(self, folder: Path, puzzle: Problem, recipe: Recipe, resume: bool = False) -> None:
         self.folder, self.recipe = folder, recipe
         self.checkpoints, self.metrics, self.bundle = folder / "checkpoints", folder / "metrics.jsonl", folder / "bundle"
         self.identity = {**_fixed(recipe), "fingerprint": puzzle.table.fingerprint}
