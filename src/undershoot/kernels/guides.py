@@ -7,11 +7,14 @@ follows; a search that goes on by one step has that row brought up to date rathe
     make_kept(guide, states, row, kept)                                 kept[row] for states[row]
     update_kept(guide, plan, context, step, states, before, after, kept)    kept[after] from kept[before], one step later
     value_of(guide, states, row, kept)                                  float32, the value of states[row]
+    value_after(guide, plan, context, step, states, row, kept, enough)  float32, the value one step after states[row]
 
 states: uint8[R, n or more]; kept: int32[R, kept_size or more]. In `update_kept` both states are there, `step` leads from one to
-the other, and `context` is that of the first.
+the other, and `context` is that of the first. `value_after` sees only the state before the step; rows row + 1 of `states` and
+`kept` are free to work in. Its value may be a lower bound of the right one, as soon as that is above `enough`: what is cut off by
+then needs no more. It need not be implemented: by default the state is made, and asked about.
 
-A kind of guide implements these four for its own NamedTuple type by `implements`; numba compiles a loop anew for each type of
+A kind of guide implements these for its own NamedTuple type by `implements`; numba compiles a loop anew for each type of
 guide, so a value costs no call. Functions found by type, not passed as arguments, are what machine code on disk can be kept of.
 """
 
@@ -24,6 +27,7 @@ from numba import extending, types
 from undershoot.arrays import F32, I32, Number, States
 from undershoot.kernels.compiler import INLINED, compiled
 from undershoot.kernels.plan import Plan
+from undershoot.kernels.steps import play_step
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Kind = TypeVar("Kind")
@@ -70,6 +74,13 @@ def value_of(guide: Any, states: States, row: Number, kept: I32) -> Number:
     raise NotImplementedError
 
 
+def value_after(
+    guide: Any, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, enough: Number
+) -> Number:
+    """float32: the guide's value one step after states[row]; above `enough` any number between that and the value will do."""
+    raise NotImplementedError
+
+
 def _kept_size(guide: Any) -> Any:
     return _implementation("kept_size", guide)
 
@@ -86,10 +97,23 @@ def _value_of(guide: Any, states: Any, row: Any, kept: Any) -> Any:
     return _implementation("value_of", guide)
 
 
+def _value_after(guide: Any, plan: Any, context: Any, step: Any, states: Any, row: Any, kept: Any, enough: Any) -> Any:
+    return _implementation("value_after", guide) or _value_of_child
+
+
+def _value_of_child(
+    guide: Any, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, enough: Number
+) -> Number:
+    play_step(plan, context, step, states, row, row + 1)
+    update_kept(guide, plan, context, step, states, row, row + 1, kept)
+    return value_of(guide, states, row + 1, kept)
+
+
 _overload(kept_size, strict=False, jit_options=INLINED)(_kept_size)
 _overload(make_kept, strict=False, jit_options=INLINED)(_make_kept)
 _overload(update_kept, strict=False, jit_options=INLINED)(_update_kept)
 _overload(value_of, strict=False, jit_options=INLINED)(_value_of)
+_overload(value_after, strict=False, jit_options=INLINED)(_value_after)
 
 
 def keeps_nothing(kind: type[Kind]) -> type[Kind]:

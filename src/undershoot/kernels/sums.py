@@ -9,8 +9,9 @@ import numpy as np
 
 from undershoot.arrays import I32, Number, States, read_only
 from undershoot.kernels.compiler import inner
-from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_of
+from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_after, value_of
 from undershoot.kernels.plan import Plan
+from undershoot.kernels.steps import play_step
 from undershoot.puzzles.base_heuristics import BaseHeuristic
 
 NO_PAIRS = read_only(np.zeros((0, 0), dtype=np.int32))
@@ -76,3 +77,20 @@ def _update_sum(
 @implements(value_of, Sums)
 def _value_of_sum(guide: Sums, states: States, row: Number, kept: I32) -> Number:
     return shared_out(guide, np.int64(kept[row, 0]))
+
+
+@implements(value_after, Sums)
+def _sum_after(
+    guide: Sums, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, enough: Number
+) -> Number:
+    if guide.pair_cost.shape[0] > 0:
+        play_step(plan, context, step, states, row, row + 1)
+        return shared_out(guide, sum_of(guide, states, row + 1))
+    total = np.int64(kept[row, 0])
+    for k in range(plan.changes[context, step]):
+        cell = plan.cell[context, step, k]
+        value = np.int64(states[row, plan.origin[context, step, k]]) + np.int64(plan.shift[context, step, k])
+        if value >= plan.modulus[cell]:
+            value -= np.int64(plan.modulus[cell])
+        total += guide.cell_cost[cell, value] - guide.cell_cost[cell, states[row, cell]]
+    return shared_out(guide, total)

@@ -69,8 +69,8 @@ def check_size(puzzle: Problem, radius: int | None, words: int, memory: int) -> 
     where = "" if radius is None else f" within {radius} of the goal"
     advice = "a ball around the goal may fit" if radius is None else "choose a smaller radius"
     raise SpaceTooLarge(
-        f"{puzzle.name} has {exactly}{_count(most)} states{where}; enumerating them would take about {_bytes(need)} "
-        f"of memory, and {_bytes(memory)} are free: {advice}."
+        f"{puzzle.name} has {exactly}{_count(most)} states{where}; enumerating them would take about {bytes_text(need)} "
+        f"of memory, and {bytes_text(memory)} are free: {advice}."
     )
 
 
@@ -115,7 +115,7 @@ def _count(number: int) -> str:
     return f"{number:,}" if number < 10**15 else f"{Decimal(number):.2e}"
 
 
-def _bytes(number: int) -> str:
+def bytes_text(number: int) -> str:
     for power, unit in enumerate(("bytes", "kB", "MB", "GB", "TB", "PB")):
         if number < 1000 ** (power + 1):
             return f"{number / 1000**power:.3g} {unit}"

@@ -1,0 +1,78 @@
+"""PatternTable: what every arrangement of a pattern costs, made, verified, and ready to be asked."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from undershoot.arrays import I64, U8, read_only
+from undershoot.patterns.making import UNREACHED, make_entries
+from undershoot.patterns.pattern import Pattern
+from undershoot.patterns.verification import verify_entries
+
+AT_ONCE = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class PatternTable:
+    """The costs of a pattern, the least over all places of the cursor where there is one."""
+
+    pattern: Pattern
+    entries: U8
+    """uint8[size] by `pattern.folded`; 255 for what has no solution."""
+    seconds: float
+    """What making and verifying it took."""
+    cached: Path | None = None
+    """The file that it was read from; None if it was made just now."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "entries", read_only(self.entries))  # large, so not copied
+
+    @cached_property
+    def histogram(self) -> I64:
+        """int64[D + 1]: how many arrangements there are of each cost."""
+        counts = np.zeros(256, dtype=np.int64)
+        for first in range(0, len(self.entries), AT_ONCE):
+            counts += np.bincount(self.entries[first : first + AT_ONCE], minlength=256)
+        counts = counts[:UNREACHED]
+        return read_only(counts[: 1 + int(np.flatnonzero(counts)[-1])])
+
+    @property
+    def largest(self) -> int:
+        """The largest cost."""
+        return len(self.histogram) - 1
+
+    @property
+    def mean(self) -> float:
+        """Over all arrangements that have a solution."""
+        return float(self.histogram @ np.arange(len(self.histogram)) / self.histogram.sum())
+
+    def with_entries(self, entries: U8) -> "PatternTable":
+        """The same, with its entries in another piece of memory."""
+        return replace(self, entries=entries)
+
+
+def make_table(
+    pattern: Pattern, threads: int | None = None, progress: Callable[[str, int, int], None] | None = None
+) -> PatternTable:
+    """Search, verify, fold. progress: called with what is being done, how much of it is, and how much there is."""
+    began = time.perf_counter()
+    report = progress or (lambda what, done, of: None)
+    entries = make_entries(pattern, threads, lambda done, of: report("making", done, of))
+    verify_entries(pattern, entries, threads, lambda done, of: report("verifying", done, of))
+    return PatternTable(pattern, fold(pattern, entries), time.perf_counter() - began)
+
+
+def fold(pattern: Pattern, entries: U8) -> U8:
+    """uint8[size] by `pattern.folded`: the least over all places of the cursor."""
+    if not pattern.has_cursor:
+        return entries
+    cursors, size = int(pattern.ranking.choices[-1]), int(pattern.folded.size)
+    result = np.empty(size, dtype=np.uint8)
+    for first in range(0, size, AT_ONCE // cursors):
+        last = min(first + AT_ONCE // cursors, size)
+        entries[first * cursors : last * cursors].reshape(-1, cursors).min(axis=1, out=result[first:last])
+    return result

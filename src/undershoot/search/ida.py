@@ -1,0 +1,300 @@
+"""IDA*: iterations of depth-first search with growing bounds. It needs no memory to speak of.
+
+With a proven heuristic the bound of an iteration, and after it the least f that was cut off, is a proven lower bound. With another
+one the least g + h0 that was cut off is. So a limit ends a search with a true statement.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from undershoot.arrays import I16, I32, I64, States
+from undershoot.errors import UndershootError
+from undershoot.guarantees import Heuristic
+from undershoot.kernels.guides import guide_of, size_of
+from undershoot.kernels.sums import sums
+from undershoot.puzzles.problem import Problem
+from undershoot.search.conclusions import Ending, conclude
+from undershoot.search.depth_first import (
+    COUNTERS,
+    EXHAUSTED,
+    FOUND,
+    NEVER,
+    RUNNING,
+    Tree,
+    make_tree,
+    plant,
+    search_tree,
+    tree_moves,
+)
+from undershoot.search.options import SearchOptions
+from undershoot.search.results import Result, Status
+
+FIRST_SLICE, SECONDS_A_SLICE = 20_000, 0.02
+"""Expansions before the clock is looked at, at first, and for how long a slice should run."""
+SUBTREES = 200
+"""How many of them a thread should have to choose from, at least."""
+MOST_SUBTREES = 100_000
+MAX_BOUND = 1 << 20
+NOTHING: I16 = np.zeros((0, 0), dtype=np.int16)
+
+
+def solve_by_deepening(
+    puzzle: Problem,
+    states: States,
+    heuristic: Heuristic,
+    options: SearchOptions,
+    threads: int = 1,
+    progress: Callable[[int], None] | None = None,
+    bounds: I64 | None = None,
+) -> list[Result]:
+    """IDA* from every state, uint8[N, n]; results in the same order.
+
+    threads: over the instances, or if there is one, over its subtrees. bounds: int64[N], from which to begin, where solutions are
+    known to cost so much at least.
+    """
+    guides = [_guide(heuristic)]
+    if not len(states):
+        return []
+    puzzle.table.check_states(states)
+    first = np.zeros(len(states), dtype=np.int64) if bounds is None else bounds
+    results: list[Result | None] = [None] * len(states)
+    lock = Lock()
+
+    def one(number: int) -> None:
+        with lock:
+            guide = guides.pop() if guides else _guide(heuristic)
+        inside = threads if len(states) == 1 else 1
+        search = Deepening(puzzle, states[number : number + 1], heuristic, guide, options, inside, int(first[number]))
+        (results[number],) = conclude(puzzle, heuristic, states[number : number + 1], [search.run()])
+        with lock:
+            guides.append(guide)
+            if progress is not None:
+                progress(sum(result is not None for result in results))
+
+    if threads == 1 or len(states) == 1:
+        for number in range(len(states)):
+            one(number)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(one, range(len(states))))
+    return [result for result in results if result is not None]
+
+
+def _guide(heuristic: Heuristic) -> Any:
+    guide = guide_of(heuristic)
+    if guide is None:
+        raise UndershootError(f"IDA* asks for one value at a time; {heuristic.name} has a call for batches only: use A*")
+    return guide
+
+
+class Deepening:
+    """One instance."""
+
+    def __init__(
+        self, puzzle: Problem, start: States, heuristic: Heuristic, guide: Any, options: SearchOptions, threads: int, bound: int
+    ) -> None:
+        if options.weight != 1:
+            raise UndershootError(f"IDA* takes no weight; {options.weight} came")
+        self.puzzle, self.start, self.heuristic, self.options = puzzle, start, heuristic, options
+        self.guides = [guide] + [_guide(heuristic) for _ in range(threads - 1)]
+        self.threads = threads
+        self.moves = tree_moves_of(puzzle)
+        self.base = sums(puzzle.base_heuristic)
+        is_proven = heuristic.guarantee.is_proven
+        self.rules = np.array([not is_proven, is_proven and not getattr(heuristic, "is_consistent", False)], dtype=np.int64)
+        self.kept = size_of(guide)
+        self.start_value = float(heuristic(start)[0])
+        self.first_bound = bound
+        self.lower = 0
+        """A proven lower bound, by the iterations that ended."""
+        self.counts = dict.fromkeys(COUNTERS, 0)
+        self.deepest = 0
+        self.began = 0.0
+        self.stopped: Status | None = None
+        self.actions: I32 | None = None
+        self.lock = Lock()
+
+    def run(self) -> Ending:
+        """Search until a limit strikes or the goal is found."""
+        # Compiled, or fetched from the cache, before the clock starts.
+        self._iterate_alone(-1)
+        self.counts = dict.fromkeys(COUNTERS, 0)
+        self.began, self.stopped = time.perf_counter(), None
+        bound = self._raised(max(self.first_bound, int(np.ceil(self.start_value))))
+        self.lower = max(self.first_bound, self._base_bound())
+        status = Status.UNSOLVABLE
+        while bound < NEVER:
+            if bound > MAX_BOUND:
+                raise UndershootError(f"costs above {MAX_BOUND:,} are not searched by IDA*; use A*")
+            if self.heuristic.guarantee.is_proven:
+                self.lower = max(self.lower, bound)
+            self.counts["expanded_below"] = 0
+            next_bound, next_base = self._iterate(bound)
+            if self.actions is not None or self.stopped is not None:
+                status = Status.SOLVED if self.actions is not None else self.stopped or Status.TIME
+                break
+            if not self.heuristic.guarantee.is_proven:
+                self.lower = max(self.lower, min(next_base, NEVER))
+            bound = self._raised(next_bound)
+        return self._ending(status)
+
+    def _base_bound(self) -> int:
+        return int(np.ceil(float(self.puzzle.base_heuristic(self.start)[0])))
+
+    def _raised(self, bound: int) -> int:
+        """To a cost that a solution can have."""
+        if bound >= NEVER or not self.puzzle.has_cost_parity:
+            return bound
+        return bound + ((bound ^ int(self.puzzle.cost_parity(self.start)[0])) & 1)
+
+    def _iterate(self, bound: int) -> tuple[int, int]:
+        """One iteration; returns the least f, and the least g + h0, that were cut off."""
+        return self._iterate_alone(bound) if self.threads == 1 else self._iterate_together(bound)
+
+    def _tree(self, bound: int) -> Tree:
+        cheapest = int(self.moves.plan.cost[self.moves.plan.legal].min())
+        return make_tree(self.moves, max(bound, 0) // cheapest + 1, self.kept)
+
+    def _iterate_alone(self, bound: int) -> tuple[int, int]:
+        tree = self._tree(bound)
+        plant(tree, self.moves, self.guides[0], self.start, np.zeros(1, dtype=np.int16), 0)
+        if bound >= 0:
+            self._search(tree, self.guides[0], bound)
+        else:
+            search_tree(tree, self.moves, self.guides[0], self.base, -1, 0, -1, NOTHING, self.rules)
+        at = tree.progress[0]
+        return int(at["next_bound"]), int(at["next_base"])
+
+    def _search(self, tree: Tree, guide: Any, bound: int) -> None:
+        """Go on until the planted node is exhausted, the goal is found, or the search was stopped."""
+        at, size = tree.progress[0], FIRST_SLICE
+        while at["status"] == RUNNING and self.stopped is None and self.actions is None:
+            most = self._reserve(size)
+            before, began = {name: int(at[name]) for name in COUNTERS}, time.perf_counter()
+            search_tree(tree, self.moves, guide, self.base, bound, most, -1, NOTHING, self.rules)
+            with self.lock:
+                for name in COUNTERS:
+                    self.counts[name] += int(at[name]) - before[name]
+                self.counts["expanded"] -= most
+                self.deepest = max(self.deepest, int(at["deepest"]))
+                if at["status"] == FOUND and self.actions is None:
+                    self.actions = self._path(tree)
+            self._look_at_limits(at["status"] == RUNNING)
+            size = max(1, min(int(size * SECONDS_A_SLICE / max(1e-6, time.perf_counter() - began)), 100 * size))
+
+    def _reserve(self, size: int) -> int:
+        """So many expansions may be made; they are counted already."""
+        with self.lock:
+            if self.options.max_expanded is not None:
+                size = max(0, min(size, self.options.max_expanded - self.counts["expanded"]))
+            self.counts["expanded"] += size
+            return size
+
+    def _look_at_limits(self, goes_on: bool) -> None:
+        options = self.options
+        if not goes_on or self.actions is not None:
+            return
+        if options.max_seconds is not None and time.perf_counter() - self.began > options.max_seconds:
+            self.stopped = Status.TIME
+        elif options.max_expanded is not None and self.counts["expanded"] >= options.max_expanded:
+            self.stopped = Status.BUDGET
+
+    def _path(self, tree: Tree) -> I32:
+        depth = int(tree.progress[0]["depth"])
+        width = self.moves.plan.legal.shape[1]
+        return np.asarray(tree.arrival[1 : depth + 1] % width, dtype=np.int32)
+
+    def _iterate_together(self, bound: int) -> tuple[int, int]:
+        """One iteration over subtrees, which threads take one by one."""
+        tree, paths, length = self._subtrees(bound)
+        least = [int(tree.progress[0]["next_bound"])], [int(tree.progress[0]["next_base"])]
+        waiting = iter(paths)
+
+        def work(guide: Any) -> None:
+            mine = self._tree(bound)
+            while self.stopped is None and self.actions is None:
+                with self.lock:
+                    path = next(waiting, None)
+                if path is None:
+                    return
+                for name in COUNTERS:
+                    mine.progress[0][name] = 0
+                plant(mine, self.moves, guide, self.start, path, length)
+                self._search(mine, guide, bound)
+                with self.lock:
+                    least[0].append(int(mine.progress[0]["next_bound"]))
+                    least[1].append(int(mine.progress[0]["next_base"]))
+
+        if self.actions is None and self.stopped is None:
+            with ThreadPoolExecutor(self.threads) as pool:
+                list(pool.map(work, self.guides))
+        return min(least[0]), min(least[1])
+
+    def _subtrees(self, bound: int) -> tuple[Tree, I16, int]:
+        """The steps to all nodes at a depth where there are enough of them; what lies above is searched here."""
+        before = dict(self.counts)
+        for split in range(1, max(bound, 1) + 2):
+            self.counts = dict(before)
+            tree, paths = self._tree(bound), np.zeros((MOST_SUBTREES, split), dtype=np.int16)
+            plant(tree, self.moves, self.guides[0], self.start, np.zeros(1, dtype=np.int16), 0)
+            written = search_tree(
+                tree, self.moves, self.guides[0], self.base, bound, self._reserve(MOST_SUBTREES), split, paths, self.rules
+            )
+            at = tree.progress[0]
+            self.counts = {name: before[name] + int(at[name]) for name in COUNTERS}
+            if at["status"] == FOUND:
+                self.actions = self._path(tree)
+            self._look_at_limits(at["status"] == RUNNING)
+            if at["status"] != EXHAUSTED or written >= SUBTREES * self.threads or not written:
+                break
+        return tree, paths[:written], split
+
+    def _ending(self, status: Status) -> Ending:
+        seconds = time.perf_counter() - self.began
+        table, plan = self.puzzle.table, self.moves.plan
+        actions = np.zeros(0, dtype=np.int32) if self.actions is None else self.actions
+        path, cost, state = np.zeros((len(actions), table.cells), dtype=np.uint8), 0, self.start[0]
+        for k, action in enumerate(actions.tolist()):
+            path[k] = state
+            context = int(table.contexts_of(state[None])[0])
+            cost += int(plan.cost[context, action])
+            state = ((state[table.source[context, action]].astype(np.int64) + table.shift[context, action]) % table.modulus).astype(
+                np.uint8
+            )
+        is_solved = self.actions is not None
+        values = self.heuristic(path) if len(path) else np.zeros(0, dtype=np.float32)
+        return Ending(
+            status=status,
+            cost=cost if is_solved else None,
+            actions=actions,
+            path=path,
+            path_values=np.asarray(values, dtype=np.float32),
+            start_value=self.start_value,
+            open_bound=float("inf") if status is Status.UNSOLVABLE else float(self.lower),
+            expanded=self.counts["expanded"],
+            expanded_below=self.counts["expanded_below"] if is_solved else None,
+            generated=self.counts["generated"],
+            evaluated=self.counts["evaluated"] + 1,
+            reopened=0,
+            stored=self.deepest + 1,
+            seconds=seconds,
+            one_path_suffices=False,
+        )
+
+
+def tree_moves_of(puzzle: Problem) -> Any:
+    """Made once for each puzzle."""
+    found = _known_moves.get(puzzle.table.fingerprint)
+    if found is None:
+        found = _known_moves[puzzle.table.fingerprint] = tree_moves(puzzle.table)
+    return found
+
+
+_known_moves: dict[str, Any] = {}
+CORES = os.cpu_count() or 1
