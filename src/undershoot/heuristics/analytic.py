@@ -1,7 +1,7 @@
 """Heuristics by formula, proven for every state."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from undershoot.errors import NotAvailable
 from undershoot.guarantees import PROVEN, Guarantee, Rounding
 from undershoot.kernels.compiler import compiled, inner
 from undershoot.kernels.guides import implements, keeps_nothing, value_of
-from undershoot.kernels.sums import Sums, shared_out, sum_of, sums
+from undershoot.kernels.sums import Sums, guide_by_sums, shared_out, sum_of, sums
 from undershoot.puzzles.base_heuristics import BaseHeuristic, zero_heuristic
 from undershoot.puzzles.catalogue import puzzle as built_in
 from undershoot.puzzles.lights_out import eliminate
@@ -66,9 +66,9 @@ class Additive:
             self.table.check_states(states)
             raise
 
-    def guide(self) -> Sums:
+    def guide(self) -> Any:
         """For searches."""
-        return sums(self.formula)
+        return guide_by_sums(self.table, self.formula)
 
 
 def base(puzzle: Problem) -> Additive:
@@ -173,7 +173,7 @@ def _fewest_of_row(solution: U64, silent: U64, states: States, row: Number) -> N
 
 
 @implements(value_of, Presses)
-def _value_of_presses(guide: Presses, states: States, row: Number, kept: I32) -> Number:
+def _value_of_presses(guide: Presses, states: States, row: Number, kept: I32, at: Number) -> Number:
     return _fewest_of_row(guide.solution, guide.silent, states, row)
 
 
@@ -291,7 +291,7 @@ def _conflicts(
 
 
 @implements(value_of, Lines)
-def _value_of_lines(guide: Lines, states: States, row: Number, kept: I32) -> Number:
+def _value_of_lines(guide: Lines, states: States, row: Number, kept: I32, at: Number) -> Number:
     cells, columns = guide.cell_cost.shape[0], np.int64(guide.columns)
     rows, total, aside = cells // columns, np.int64(0), np.int64(0)
     for i in range(cells):
@@ -310,5 +310,5 @@ def _linear_conflicts(guide: Lines, states: States) -> F32:
         for i in range(states.shape[1]):
             if states[b, i] >= states.shape[1]:
                 raise ValueError("a value is out of range")
-        result[b] = value_of(guide, states, b, nothing)
+        result[b] = value_of(guide, states, b, nothing, 0)
     return result

@@ -119,24 +119,24 @@ def _size_of_larger(guide: Larger) -> Number:
 
 @implements(make_kept, Larger)
 @implements(make_kept, RoundedUp)
-def _make_nothing(guide: Any, states: States, row: Number, kept: I32) -> None:
+def _make_nothing(guide: Any, states: States, row: Number, kept: I32, at: Number) -> None:
     pass
 
 
 @implements(update_kept, Larger)
 @implements(update_kept, RoundedUp)
 def _update_nothing(
-    guide: Any, plan: Plan, context: Number, step: Number, states: States, before: Number, after: Number, kept: I32
+    guide: Any, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, at: Number, to: Number
 ) -> None:
     pass
 
 
 @implements(value_of, Larger)
-def _larger(guide: Larger, states: States, row: Number, kept: I32) -> Number:
-    make_kept(guide.first, states, row, kept)
-    first = value_of(guide.first, states, row, kept)
-    make_kept(guide.second, states, row, kept)
-    second = value_of(guide.second, states, row, kept)
+def _larger(guide: Larger, states: States, row: Number, kept: I32, at: Number) -> Number:
+    make_kept(guide.first, states, row, kept, at)
+    first = value_of(guide.first, states, row, kept, at)
+    make_kept(guide.second, states, row, kept, at)
+    second = value_of(guide.second, states, row, kept, at)
     return first if first > second or np.isnan(first) else second
 
 
@@ -146,9 +146,9 @@ def _size_of_rounded(guide: RoundedUp) -> Number:
 
 
 @implements(value_of, RoundedUp)
-def _rounded(guide: RoundedUp, states: States, row: Number, kept: I32) -> Number:
-    make_kept(guide.inner, states, row, kept)
-    value = np.float64(value_of(guide.inner, states, row, kept))
+def _rounded(guide: RoundedUp, states: States, row: Number, kept: I32, at: Number) -> Number:
+    make_kept(guide.inner, states, row, kept, at)
+    value = np.float64(value_of(guide.inner, states, row, kept, at))
     return rounded_up(guide.rounding, 0.0 if value < 0 else value, states, row)
 
 

@@ -98,7 +98,7 @@ def _base(guide: Uncalibrated, states: States, row: Number) -> Number:
 
 
 @implements(value_of, Uncalibrated)
-def _value_of_network(guide: Uncalibrated, states: States, row: Number, kept: I32) -> Number:
+def _value_of_network(guide: Uncalibrated, states: States, row: Number, kept: I32, at: Number) -> Number:
     return _network_value(guide, states, row)
 
 
@@ -118,7 +118,7 @@ def _network_value(guide: Uncalibrated, states: States, row: Number) -> Number:
 
 
 @implements(value_of, Calibrated)
-def _value_of_calibrated(guide: Calibrated, states: States, row: Number, kept: I32) -> Number:
+def _value_of_calibrated(guide: Calibrated, states: States, row: Number, kept: I32, at: Number) -> Number:
     return _calibrated_value(guide, states, row)
 
 

@@ -56,5 +56,5 @@ class LookUp(NamedTuple):
 
 
 @implements(value_of, LookUp)
-def _value_by_look_up(guide: LookUp, states: States, row: Number, kept: I32) -> Number:
+def _value_by_look_up(guide: LookUp, states: States, row: Number, kept: I32, at: Number) -> Number:
     return np.float32(cost_of(guide.costs, states, row, np.int64(guide.outside)))

@@ -3,16 +3,16 @@
 A *guide* is a NamedTuple of read-only arrays and numbers. Beside a state it keeps a row of whole numbers, from which its value
 follows; a search that goes on by one step has that row brought up to date rather than made again, where that is cheaper.
 
-    kept_size(guide)                                                    how many numbers it keeps beside a state
-    make_kept(guide, states, row, kept)                                 kept[row] for states[row]
-    update_kept(guide, plan, context, step, states, before, after, kept)    kept[after] from kept[before], one step later
-    value_of(guide, states, row, kept)                                  float32, the value of states[row]
-    value_after(guide, plan, context, step, states, row, kept, enough)  float32, the value one step after states[row]
+    kept_size(guide)                                                     how many numbers it keeps beside a state
+    make_kept(guide, states, row, kept, at)                              kept[at] for states[row]
+    update_kept(guide, plan, context, step, states, row, kept, at, to)   kept[to] for one step after states[row], from kept[at]
+    value_of(guide, states, row, kept, at)                               float32: the value of states[row], given kept[at]
+    value_after(guide, plan, context, step, states, row, kept, at, enough)    float32: the value one step after states[row]
 
-states: uint8[R, n or more]; kept: int32[R, kept_size or more]. In `update_kept` both states are there, `step` leads from one to
-the other, and `context` is that of the first. `value_after` sees only the state before the step; rows row + 1 of `states` and
-`kept` are free to work in. Its value may be a lower bound of the right one, as soon as that is above `enough`: what is cut off by
-then needs no more. It need not be implemented: by default the state is made, and asked about.
+states: uint8[R, n or more]; kept: int32[A, kept_size or more]. `context` is that of states[row], from which `step` leads on; the state
+that it leads to is not there yet. In `value_after` the rows row + 1 and at + 1 are free to work in. Its value may be a lower bound
+of the right one, as soon as that is above `enough`: what is cut off by then needs no more. It need not be implemented: by default
+the state is made, and asked about.
 
 A kind of guide implements these for its own NamedTuple type by `implements`; numba compiles a loop anew for each type of
 guide, so a value costs no call. Functions found by type, not passed as arguments, are what machine code on disk can be kept of.
@@ -57,25 +57,25 @@ def kept_size(guide: Any) -> Number:
     raise NotImplementedError
 
 
-def make_kept(guide: Any, states: States, row: Number, kept: I32) -> None:
-    """Write what the guide keeps beside states[row] to kept[row]."""
+def make_kept(guide: Any, states: States, row: Number, kept: I32, at: Number) -> None:
+    """Write what the guide keeps beside states[row] to kept[at]."""
     raise NotImplementedError
 
 
 def update_kept(
-    guide: Any, plan: Plan, context: Number, step: Number, states: States, before: Number, after: Number, kept: I32
+    guide: Any, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, at: Number, to: Number
 ) -> None:
-    """Write what the guide keeps beside states[after], one step from states[before], to kept[after]."""
+    """Write what the guide keeps one step after states[row], beside which it keeps kept[at], to kept[to]."""
     raise NotImplementedError
 
 
-def value_of(guide: Any, states: States, row: Number, kept: I32) -> Number:
-    """float32: the guide's value for states[row], beside which it keeps kept[row]."""
+def value_of(guide: Any, states: States, row: Number, kept: I32, at: Number) -> Number:
+    """float32: the guide's value for states[row], beside which it keeps kept[at]."""
     raise NotImplementedError
 
 
 def value_after(
-    guide: Any, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, enough: Number
+    guide: Any, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, at: Number, enough: Number
 ) -> Number:
     """float32: the guide's value one step after states[row]; above `enough` any number between that and the value will do."""
     raise NotImplementedError
@@ -85,28 +85,42 @@ def _kept_size(guide: Any) -> Any:
     return _implementation("kept_size", guide)
 
 
-def _make_kept(guide: Any, states: Any, row: Any, kept: Any) -> Any:
+def _make_kept(guide: Any, states: Any, row: Any, kept: Any, at: Any) -> Any:
     return _implementation("make_kept", guide)
 
 
-def _update_kept(guide: Any, plan: Any, context: Any, step: Any, states: Any, before: Any, after: Any, kept: Any) -> Any:
+def _update_kept(guide: Any, plan: Any, context: Any, step: Any, states: Any, row: Any, kept: Any, at: Any, to: Any) -> Any:
     return _implementation("update_kept", guide)
 
 
-def _value_of(guide: Any, states: Any, row: Any, kept: Any) -> Any:
+def _value_of(guide: Any, states: Any, row: Any, kept: Any, at: Any) -> Any:
     return _implementation("value_of", guide)
 
 
-def _value_after(guide: Any, plan: Any, context: Any, step: Any, states: Any, row: Any, kept: Any, enough: Any) -> Any:
+def _value_after(guide: Any, plan: Any, context: Any, step: Any, states: Any, row: Any, kept: Any, at: Any, enough: Any) -> Any:
     return _implementation("value_after", guide) or _value_of_child
 
 
+def whole(value: Number) -> Number:
+    """int64: the least whole number that is not below a value; what is whole stays as it is."""
+    raise NotImplementedError
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, types.Integer):
+        return lambda value: np.int64(value)
+    return lambda value: np.int64(np.ceil(value))
+
+
+_overload(whole, strict=False, jit_options=INLINED)(_whole)
+
+
 def _value_of_child(
-    guide: Any, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, enough: Number
+    guide: Any, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, at: Number, enough: Number
 ) -> Number:
     play_step(plan, context, step, states, row, row + 1)
-    update_kept(guide, plan, context, step, states, row, row + 1, kept)
-    return value_of(guide, states, row + 1, kept)
+    update_kept(guide, plan, context, step, states, row, kept, at, at + 1)
+    return value_of(guide, states, row + 1, kept, at + 1)
 
 
 _overload(kept_size, strict=False, jit_options=INLINED)(_kept_size)
@@ -128,12 +142,12 @@ def _no_size(guide: Any) -> Number:
     return 0
 
 
-def _make_nothing(guide: Any, states: States, row: Number, kept: I32) -> None:
+def _make_nothing(guide: Any, states: States, row: Number, kept: I32, at: Number) -> None:
     pass
 
 
 def _update_nothing(
-    guide: Any, plan: Plan, context: Number, step: Number, states: States, before: Number, after: Number, kept: I32
+    guide: Any, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, at: Number, to: Number
 ) -> None:
     pass
 
@@ -146,7 +160,7 @@ class Elsewhere(NamedTuple):
 
 
 @implements(value_of, Elsewhere)
-def _no_value(guide: Elsewhere, states: States, row: Number, kept: I32) -> Number:
+def _no_value(guide: Elsewhere, states: States, row: Number, kept: I32, at: Number) -> Number:
     return np.float32(np.nan)
 
 
@@ -178,6 +192,6 @@ def values_of(guide: Any, states: States) -> F32:
     for b in range(states.shape[0]):
         for i in range(states.shape[1]):
             one[0, i] = states[b, i]
-        make_kept(guide, one, 0, kept)
-        result[b] = value_of(guide, one, 0, kept)
+        make_kept(guide, one, 0, kept, 0)
+        result[b] = value_of(guide, one, 0, kept, 0)
     return result

@@ -29,6 +29,8 @@ class Plan(NamedTuple):
     """uint8[C, S, K], where their new values come from."""
     shift: U8
     """uint8[C, S, K], what is added to them."""
+    slides: bool
+    """Whether every step only exchanges the cursor with what stands where it lands."""
 
 
 class Packing(NamedTuple):
@@ -60,6 +62,7 @@ def plan(table: MoveTable, steps: Steps) -> Plan:
         read_only(cell),
         read_only(np.take_along_axis(steps.source, cell.astype(np.int64), axis=2)),
         read_only(np.take_along_axis(steps.shift, cell.astype(np.int64), axis=2)),
+        table.cursor is not None and bool((changes[steps.legal] == 2).all()),
     )
 
 

@@ -18,3 +18,36 @@ def play_step(plan: Plan, context: Number, step: Number, states: States, before:
         if value >= plan.modulus[cell]:
             value -= np.int64(plan.modulus[cell])
         states[after, cell] = value
+
+
+@inner
+def step_on(plan: Plan, context: Number, step: Number, states: States, row: Number) -> None:
+    """Play a step on states[row] itself. The row after it is free to work in."""
+    if plan.slides:
+        landing = np.uint64(plan.landing[context, step])
+        states[row, context], states[row, landing] = states[row, landing], plan.cursor
+        return
+    count = plan.changes[context, step]
+    for k in range(count):
+        value = np.int64(states[row, plan.origin[context, step, k]]) + np.int64(plan.shift[context, step, k])
+        if value >= plan.modulus[plan.cell[context, step, k]]:
+            value -= np.int64(plan.modulus[plan.cell[context, step, k]])
+        states[row + 1, k] = value
+    for k in range(count):
+        states[row, plan.cell[context, step, k]] = states[row + 1, k]
+
+
+@inner
+def step_back(plan: Plan, context: Number, step: Number, states: States, row: Number) -> None:
+    """Take back a step that was played from this context. The row after it is free to work in."""
+    if plan.slides:
+        landing = np.uint64(plan.landing[context, step])
+        states[row, landing], states[row, context] = states[row, context], plan.cursor
+        return
+    count = plan.changes[context, step]
+    for k in range(count):
+        cell = plan.cell[context, step, k]
+        value = np.int64(states[row, cell]) - np.int64(plan.shift[context, step, k])
+        states[row + 1, k] = value + np.int64(plan.modulus[cell]) if value < 0 else value
+    for k in range(count):
+        states[row, plan.origin[context, step, k]] = states[row + 1, k]

@@ -85,7 +85,7 @@ class Pieces:
         return self.slots_of(self.table.goals)
 
     @cached_property
-    def _piece_by_code(self) -> I32:
+    def piece_by_code(self) -> I32:
         """int32[m^w]: which piece shows these colours, from its first sticker on; -1 for none."""
         return _codes(self.table, self.cells, self.stickers, self.kind_of, self.kinds)
 
@@ -96,7 +96,7 @@ class Pieces:
         slots = np.flatnonzero(self.stickers[:, 0] >= 0)
         factors = np.where(self.stickers[slots] >= 0, (base + 1) ** np.arange(width), 0)
         codes = ((padded[:, self.stickers[slots]] + 1) * factors).sum(axis=2)
-        shown = self._piece_by_code[codes]
+        shown = self.piece_by_code[codes]
         result = np.full((len(states), len(self)), NOWHERE, dtype=np.uint8)
         row, column = np.nonzero(shown >= 0)
         result[row, shown[row, column]] = slots[column]
@@ -216,7 +216,7 @@ def _is_balanced(table: MoveTable, slots: U8, turn: U8, after: U8) -> bool:
 
 
 def _codes(table: MoveTable, cells: Sequence[Sequence[int]], stickers: I32, kind_of: I32, kinds: Sequence[Kind]) -> I32:
-    """See `Pieces._piece_by_code`. NotAvailable if two pieces, or two turns of one, look alike."""
+    """See `Pieces.piece_by_code`. NotAvailable if two pieces, or two turns of one, look alike."""
     base = table.values + 1
     if base ** stickers.shape[1] > MAX_CODES:
         raise NotAvailable(f"pieces of {stickers.shape[1]} cells with {table.values} colours are too many to tell apart")

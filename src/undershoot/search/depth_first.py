@@ -1,54 +1,53 @@
-"""One iteration of IDA*, compiled: depth-first, children whose f passes the bound are cut off.
+"""One iteration of IDA*, compiled: depth-first; children whose f passes the bound are cut off.
 
-The tree is held as rows, one for each depth, so that a search can stop anywhere and go on later.
+The path to the node that is searched is held as rows, one for each depth, so that a search can stop anywhere and go on later.
+Numbers that index arrays are unsigned: for signed ones compiled code would look each time whether they count from the end.
 """
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I16, I32, I64, U8, AnyArray, Number, Records, States, read_only
+from undershoot.arrays import I32, I64, U8, U16, U32, U64, AnyArray, Number, Records, States, read_only
 from undershoot.kernels.compiler import compiled_loop, inner
-from undershoot.kernels.guides import make_kept, update_kept, value_after, value_of
+from undershoot.kernels.guides import make_kept, update_kept, value_after, value_of, whole
 from undershoot.kernels.plan import Plan, forward_plan
-from undershoot.kernels.steps import play_step
+from undershoot.kernels.steps import play_step, step_back, step_on
 from undershoot.kernels.sums import Sums, shared_out, sum_of
 from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.pairs import Pair, classify_pairs
 
 RUNNING, FOUND, EXHAUSTED = 0, 1, 2
-NOT_EXPANDED = -1
 NEVER = 2**40
 """A bound that nothing passes."""
-COUNTERS = ("expanded", "expanded_below", "generated", "evaluated")
-PROGRESS = np.dtype([(name, np.int64) for name in ("depth", "first", "status", "next_bound", "next_base", "deepest", *COUNTERS)])
+ROW = np.dtype([("cost", np.int64), ("f", np.int64), ("arrival", np.uint32), ("context", np.uint32), ("step", np.uint32)] + [
+    ("children", np.uint32), ("visited", np.uint32), ("is_expanded", np.uint32)
+])  # fmt: skip
+"""A node on the path. `cost`: g. `arrival`: by which step it was reached and from where, a row of `TreeMoves.follow`; `step`: the
+one that leads to the row below. `children`: how many were not cut off; `visited`: how many of these were searched, or are."""
+COUNTERS = ("expanded", "expanded_below", "generated")
+PROGRESS = np.dtype(
+    [("depth", np.uint64), ("first", np.uint64), ("deepest", np.uint64)]
+    + [(name, np.int64) for name in ("status", "next_bound", "next_base", *COUNTERS)]
+)
 """Where the search stands. `first`: the depth above which it does not go back. `next_bound`: the least f that was cut off,
 `next_base`: the least g + h0 that was, if asked for."""
+ZERO, ONE, SHIFT = np.uint64(0), np.uint64(1), np.uint64(16)
+STEP = np.uint64(0xFFFF)
 
 
 class Tree(NamedTuple):
-    """Rows by depth."""
+    """The path, and what was not cut off beside it."""
 
+    rows: Records
+    """ROW[D + 1]."""
+    children: U64
+    """uint64[(D + 1) * S]: steps, and 2^16 times f, of the children of each row."""
     states: U8
-    """uint8[D + 2, n]."""
+    """uint8[2, n]: the deepest state, and one to work in."""
     kept: I32
     """int32[D + 2, kept_size], what the guide keeps."""
-    context: I32
-    """int32[D + 1]."""
-    arrival: I32
-    """int32[D + 1]: by which step it was reached, and from where; a row of Moves.follow."""
-    cost: I64
-    """int64[D + 1]: g."""
-    f: I64
-    """int64[D + 1]."""
-    steps: I16
-    """int16[D + 1, S]: the children that were not cut off."""
-    values: I64
-    """int64[D + 1, S]: their f."""
-    left: I32
-    """int32[D + 1]: how many of them were not visited yet, or NOT_EXPANDED."""
-    count: I32
-    """int32[D + 1]: how many there are."""
     progress: Records
     """PROGRESS[1]."""
 
@@ -57,27 +56,24 @@ class TreeMoves(NamedTuple):
     """The puzzle."""
 
     plan: Plan
-    follow: I16
-    """int16[C * S + C, S]: which steps are worth trying after a step x from context c, row c * S + x, or at the start in context
-    c, row C * S + c: not those that come back, or that another order reaches."""
-    follows: I32
-    """int32[C * S + C]: how many there are."""
+    follow: U16
+    """uint16[(C * S + C) * (S + 1)]: how many steps are worth trying, and which, after a step x from context c, row c * S + x, or at
+    the start in context c, row C * S + c: not those that come back, or that another order reaches."""
     goals: States
     back: I32
     """int32[C, S]: what the step back costs; -1 where there is none."""
 
 
+@lru_cache(maxsize=64)
 def tree_moves(table: MoveTable) -> TreeMoves:
     """The puzzle, for the compiled loop."""
     steps = table.forward
     contexts, width = steps.legal.shape
     pairs = classify_pairs(table, steps)
-    follow = np.full((contexts * width + contexts, width), -1, dtype=np.int16)
-    follows = np.zeros(len(follow), dtype=np.int32)
+    follow = np.zeros((contexts * width + contexts, width + 1), dtype=np.uint16)
 
     def allow(row: int, which: AnyArray) -> None:
-        follow[row, : len(which)] = which
-        follows[row] = len(which)
+        follow[row, 0], follow[row, 1 : 1 + len(which)] = len(which), which
 
     for c in range(contexts):
         allow(contexts * width + c, np.flatnonzero(steps.legal[c]))
@@ -85,70 +81,63 @@ def tree_moves(table: MoveTable) -> TreeMoves:
             allow(c * width + x, np.flatnonzero(steps.legal[steps.landing[c, x]] & (pairs[c, x] == Pair.NEW)))
     inverse = np.where(table.inverse >= 0, table.alike[table.inverse], -1)
     back = np.where(inverse >= 0, table.cost[inverse], -1).astype(np.int32)
-    return TreeMoves(forward_plan(table), read_only(follow), read_only(follows), table.goals, read_only(back))
+    return TreeMoves(forward_plan(table), read_only(follow.ravel()), table.goals, read_only(back))
 
 
 def make_tree(moves: TreeMoves, depth: int, kept: int) -> Tree:
     """Room for nodes down to this depth."""
     width, cells = moves.plan.legal.shape[1], len(moves.plan.modulus)
-    rows = depth + 1
     return Tree(
-        np.zeros((rows + 1, cells), dtype=np.uint8),
-        np.zeros((rows + 1, max(1, kept)), dtype=np.int32),
-        np.zeros(rows, dtype=np.int32),
-        np.zeros(rows, dtype=np.int32),
-        np.zeros(rows, dtype=np.int64),
-        np.zeros(rows, dtype=np.int64),
-        np.zeros((rows, width), dtype=np.int16),
-        np.zeros((rows, width), dtype=np.int64),
-        np.zeros(rows, dtype=np.int32),
-        np.zeros(rows, dtype=np.int32),
+        np.zeros(depth + 2, dtype=ROW),
+        np.zeros((depth + 2) * width, dtype=np.uint64),
+        np.zeros((2, cells), dtype=np.uint8),
+        np.zeros((depth + 3, max(1, kept)), dtype=np.int32),
         np.zeros(1, dtype=PROGRESS),
     )
 
 
 @compiled_loop
-def plant(tree: Tree, moves: TreeMoves, guide: Any, start: States, path: I16, length: Number) -> None:
+def plant(tree: Tree, moves: TreeMoves, guide: Any, start: States, path: U16, length: Number) -> None:
     """Let an iteration begin at the end of path[:length] from start[0]; it does not go back above that."""
-    plan = moves.plan
+    plan, context = moves.plan, np.int64(0)
     for i in range(start.shape[1]):
         tree.states[0, i] = start[0, i]
-    context = np.int64(0)
-    if plan.cursor >= 0:
-        for i in range(start.shape[1]):
-            if start[0, i] == plan.cursor:
-                context = np.int64(i)
-    tree.context[0], tree.cost[0] = context, 0
-    tree.arrival[0] = plan.legal.shape[0] * plan.legal.shape[1] + context
-    make_kept(guide, tree.states, 0, tree.kept)
-    for depth in range(length):
-        _descend(tree, moves, guide, np.int64(depth), np.int64(path[depth]))
-    at = tree.progress[0]
-    at.depth = at.first = length
-    at.status, at.deepest = RUNNING, length
-    at.next_bound = at.next_base = NEVER
-    tree.f[length] = tree.cost[length] + np.int64(np.ceil(value_of(guide, tree.states, length, tree.kept)))
-    tree.left[length] = NOT_EXPANDED
+        if start[0, i] == plan.cursor:
+            context = np.int64(i)
+    root = tree.rows[0]
+    root.context, root.cost, root.is_expanded = context, 0, 0
+    root.arrival = plan.legal.shape[0] * plan.legal.shape[1] + context
+    make_kept(guide, tree.states, 0, tree.kept, ZERO)
+    depth = ZERO
+    for k in range(length):
+        _descend(tree, moves, guide, depth, np.uint64(path[k]))
+        depth += ONE
+    at, row = tree.progress[0], tree.rows[depth]
+    at.depth = at.first = at.deepest = depth
+    at.status, at.next_bound, at.next_base = RUNNING, NEVER, NEVER
+    row.f = row.cost + whole(value_of(guide, tree.states, 0, tree.kept, depth))
 
 
 @inner
 def _descend(tree: Tree, moves: TreeMoves, guide: Any, depth: Number, step: Number) -> None:
-    """Write the row below `depth`."""
-    plan, context = moves.plan, np.int64(tree.context[depth])
-    play_step(plan, context, step, tree.states, depth, depth + 1)
-    update_kept(guide, plan, context, step, tree.states, depth, depth + 1, tree.kept)
-    tree.context[depth + 1] = plan.landing[context, step]
-    tree.arrival[depth + 1] = context * plan.legal.shape[1] + step
-    tree.cost[depth + 1] = tree.cost[depth] + plan.cost[context, step]
-    tree.left[depth + 1] = NOT_EXPANDED
+    """Play a step, and write the row below `depth`."""
+    row, below, plan = tree.rows[depth], tree.rows[depth + ONE], moves.plan
+    context = np.uint64(row.context)
+    update_kept(guide, plan, context, step, tree.states, 0, tree.kept, depth, depth + ONE)
+    step_on(plan, context, step, tree.states, 0)
+    row.step = step
+    below.context = plan.landing[context, step]
+    below.arrival = context * np.uint64(plan.legal.shape[1]) + step
+    below.cost = row.cost + np.int64(plan.cost[context, step])
+    below.is_expanded = 0
 
 
 @inner
-def _is_goal(tree: Tree, moves: TreeMoves, depth: Number) -> Number:
+def _is_goal(tree: Tree, moves: TreeMoves) -> Number:
     for g in range(moves.goals.shape[0]):
         same = True
         for i in range(moves.goals.shape[1]):
-            same &= tree.states[depth, i] == moves.goals[g, i]
+            same &= tree.states[0, i] == moves.goals[g, i]
         if same:
             return True
     return False
@@ -156,80 +145,80 @@ def _is_goal(tree: Tree, moves: TreeMoves, depth: Number) -> Number:
 
 @compiled_loop
 def search_tree(
-    tree: Tree, moves: TreeMoves, guide: Any, base: Sums, bound: Number, most: Number, split: Number, paths: I16, rules: I64
+    tree: Tree, moves: TreeMoves, guide: Any, base: Sums, bound: Number, most: Number, split: Number, paths: U16, rules: I64
 ) -> Number:
     """Search below the planted node until the goal is found, everything is cut off, or `most` nodes were expanded.
 
-    split: nodes at this depth are not searched; the steps that lead to them are written to `paths`. Returns how many were; if there
-    is no more room the search stops, and `status` is still RUNNING. rules: whether to note g + h0 of what is cut off, and whether
-    children may correct their parent.
+    split: nodes at this depth are not searched; the steps that lead to them are written to `paths`. Returns how many were; if
+    there is no more room the search stops, and `status` is still RUNNING. rules: whether to note g + h0 of what is cut off, and
+    whether children may correct their parent.
     """
-    at, written, stop = tree.progress[0], np.int64(0), tree.progress[0].expanded + most
-    needs_base, corrects = rules[0] != 0, rules[1] != 0
-    depth = np.int64(at.depth)
+    at, written, width = tree.progress[0], np.int64(0), np.uint64(moves.plan.legal.shape[1])
+    depth, first, stop = np.uint64(at.depth), np.uint64(at.first), at.expanded + most
     while True:
-        if tree.left[depth] == NOT_EXPANDED:
-            if tree.f[depth] == tree.cost[depth] and _is_goal(tree, moves, depth):
+        row = tree.rows[depth]
+        if row.is_expanded == 0:
+            if row.f == row.cost and _is_goal(tree, moves):
                 at.status, at.expanded = FOUND, at.expanded + 1
                 break
             if at.expanded >= stop:
                 break
-            at.deepest = max(at.deepest, depth)
-            _expand(tree, moves, guide, base, depth, bound, needs_base, corrects)
-        left = tree.left[depth]
-        if left == 0:
-            if depth == at.first:
+            at.deepest = max(np.uint64(at.deepest), depth)
+            _expand(tree, moves, guide, base, depth, bound, rules)
+        if row.visited == row.children:
+            if depth == first:
                 at.status = EXHAUSTED
                 break
-            depth -= 1
+            depth -= ONE
+            above = tree.rows[depth]
+            step_back(moves.plan, np.uint64(above.context), np.uint64(above.step), tree.states, 0)
             continue
-        which = tree.count[depth] - left
-        if depth + 1 == split:
+        child = tree.children[depth * width + np.uint64(row.visited)]
+        if depth + ONE == np.uint64(split):
             if written == paths.shape[0]:
                 break
-            for k in range(depth):
-                paths[written, k] = tree.steps[k, tree.count[k] - tree.left[k] - 1]
-            paths[written, depth] = tree.steps[depth, which]
+            for k in range(split - 1):
+                paths[written, k] = tree.rows[k].step
+            paths[written, split - 1] = child & STEP
+            row.visited += 1
             written += 1
-            tree.left[depth] = left - 1
             continue
-        tree.left[depth] = left - 1
-        _descend(tree, moves, guide, depth, np.int64(tree.steps[depth, which]))
-        depth += 1
-        tree.f[depth] = tree.values[depth - 1, which]
+        row.visited += 1
+        _descend(tree, moves, guide, depth, child & STEP)
+        depth += ONE
+        tree.rows[depth].f = np.int64(child >> SHIFT)
     at.depth = depth
     return written
 
 
 @inner
 def _expand(
-    tree: Tree, moves: TreeMoves, guide: Any, base: Sums, depth: Number, bound: Number, needs_base: Number, corrects: Number
+    tree: Tree, moves: TreeMoves, guide: Any, base: Sums, depth: Number, bound: Number, rules: I64
 ) -> None:
     """Evaluate all children, and note those that the bound lets through."""
-    at, plan, context, arrival = tree.progress[0], moves.plan, np.int64(tree.context[depth]), tree.arrival[depth]
-    g, kept, raised = tree.cost[depth], np.int64(0), tree.f[depth]
-    next_bound, count = at.next_bound, moves.follows[arrival]
-    for k in range(count):
-        step = np.int64(moves.follow[arrival, k])
+    at, plan, row = tree.progress[0], moves.plan, tree.rows[depth]
+    width, context, g, raised = np.uint64(plan.legal.shape[1]), np.uint64(row.context), row.cost, row.f
+    where = np.uint64(row.arrival) * (width + ONE)
+    begin = free = depth * width
+    next_bound, count = np.int64(NEVER), np.uint64(moves.follow[where])
+    for k in range(where + ONE, where + ONE + count):
+        step = np.uint64(moves.follow[k])
         cost = g + np.int64(plan.cost[context, step])
-        value = value_after(guide, plan, context, step, tree.states, depth, tree.kept, bound - cost)
-        f = cost + np.int64(np.ceil(value))
-        if corrects and moves.back[context, step] >= 0:
-            raised = max(raised, g + (f - cost) - np.int64(moves.back[context, step]))
+        f = cost + whole(value_after(guide, plan, context, step, tree.states, 0, tree.kept, depth, bound - cost))
         if f <= bound:
-            tree.steps[depth, kept], tree.values[depth, kept] = step, f
-            kept += 1
-        else:
-            next_bound = min(next_bound, f)
-            if needs_base:
-                play_step(plan, context, step, tree.states, depth, depth + 1)
-                least = np.int64(shared_out(base, sum_of(base, tree.states, depth + 1)))
-                at.next_base = min(at.next_base, cost + least)
+            tree.children[free] = step | (np.uint64(f) << SHIFT)
+            free += ONE
+            continue
+        next_bound = min(next_bound, f)
+        if rules[1] and moves.back[context, step] >= 0:
+            raised = max(raised, g + (f - cost) - np.int64(moves.back[context, step]))
+        if rules[0]:
+            play_step(plan, context, step, tree.states, 0, 1)
+            at.next_base = min(at.next_base, cost + np.int64(shared_out(base, sum_of(base, tree.states, 1))))
     if raised > bound:
-        next_bound, kept = min(at.next_bound, raised), np.int64(0)
-    at.next_bound = next_bound
+        next_bound, free = raised, begin
+    at.next_bound = min(at.next_bound, next_bound)
     at.expanded += 1
-    at.expanded_below += tree.f[depth] < bound
-    at.generated += count
-    at.evaluated += count
-    tree.count[depth] = tree.left[depth] = kept
+    at.expanded_below += row.f < bound
+    at.generated += np.int64(count)
+    row.is_expanded, row.visited, row.children = 1, 0, free - begin

@@ -117,11 +117,11 @@ def _store(ws: Workspace, search: Record, row: Number, slot: Number, context: Nu
     node = ws.nodes[search.nodes_at + number]
     copy_state(child, node)
     if kept_size(guide) == 1:
-        update_kept(guide, moves.plan, context, child.step, ws.family_cells, PARENT, row, ws.kept)
+        update_kept(guide, moves.plan, context, child.step, ws.family_cells, PARENT, ws.kept, PARENT, row)
         node.kept = ws.kept[row, 0]
     else:
-        make_kept(guide, ws.family_cells, row, ws.kept)
-    node.h = value_of(guide, ws.family_cells, row, ws.kept)
+        make_kept(guide, ws.family_cells, row, ws.kept, row)
+    node.h = value_of(guide, ws.family_cells, row, ws.kept, row)
     return number
 
 

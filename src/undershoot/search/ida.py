@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from undershoot.arrays import I16, I32, I64, States
+from undershoot.arrays import U16, I32, I64, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.kernels.guides import guide_of, size_of
@@ -41,7 +41,7 @@ SUBTREES = 200
 """How many of them a thread should have to choose from, at least."""
 MOST_SUBTREES = 100_000
 MAX_BOUND = 1 << 20
-NOTHING: I16 = np.zeros((0, 0), dtype=np.int16)
+NOTHING: U16 = np.zeros((0, 0), dtype=np.uint16)
 
 
 def solve_by_deepening(
@@ -104,7 +104,7 @@ class Deepening:
         self.puzzle, self.start, self.heuristic, self.options = puzzle, start, heuristic, options
         self.guides = [guide] + [_guide(heuristic) for _ in range(threads - 1)]
         self.threads = threads
-        self.moves = tree_moves_of(puzzle)
+        self.moves = tree_moves(puzzle.table)
         self.base = sums(puzzle.base_heuristic)
         is_proven = heuristic.guarantee.is_proven
         self.rules = np.array([not is_proven, is_proven and not getattr(heuristic, "is_consistent", False)], dtype=np.int64)
@@ -163,7 +163,7 @@ class Deepening:
 
     def _iterate_alone(self, bound: int) -> tuple[int, int]:
         tree = self._tree(bound)
-        plant(tree, self.moves, self.guides[0], self.start, np.zeros(1, dtype=np.int16), 0)
+        plant(tree, self.moves, self.guides[0], self.start, np.zeros(1, dtype=np.uint16), 0)
         if bound >= 0:
             self._search(tree, self.guides[0], bound)
         else:
@@ -206,9 +206,7 @@ class Deepening:
             self.stopped = Status.BUDGET
 
     def _path(self, tree: Tree) -> I32:
-        depth = int(tree.progress[0]["depth"])
-        width = self.moves.plan.legal.shape[1]
-        return np.asarray(tree.arrival[1 : depth + 1] % width, dtype=np.int32)
+        return np.asarray(tree.rows["step"][: int(tree.progress[0]["depth"])], dtype=np.int32)
 
     def _iterate_together(self, bound: int) -> tuple[int, int]:
         """One iteration over subtrees, which threads take one by one."""
@@ -236,13 +234,13 @@ class Deepening:
                 list(pool.map(work, self.guides))
         return min(least[0]), min(least[1])
 
-    def _subtrees(self, bound: int) -> tuple[Tree, I16, int]:
+    def _subtrees(self, bound: int) -> tuple[Tree, U16, int]:
         """The steps to all nodes at a depth where there are enough of them; what lies above is searched here."""
         before = dict(self.counts)
         for split in range(1, max(bound, 1) + 2):
             self.counts = dict(before)
-            tree, paths = self._tree(bound), np.zeros((MOST_SUBTREES, split), dtype=np.int16)
-            plant(tree, self.moves, self.guides[0], self.start, np.zeros(1, dtype=np.int16), 0)
+            tree, paths = self._tree(bound), np.zeros((MOST_SUBTREES, split), dtype=np.uint16)
+            plant(tree, self.moves, self.guides[0], self.start, np.zeros(1, dtype=np.uint16), 0)
             written = search_tree(
                 tree, self.moves, self.guides[0], self.base, bound, self._reserve(MOST_SUBTREES), split, paths, self.rules
             )
@@ -280,21 +278,9 @@ class Deepening:
             expanded=self.counts["expanded"],
             expanded_below=self.counts["expanded_below"] if is_solved else None,
             generated=self.counts["generated"],
-            evaluated=self.counts["evaluated"] + 1,
+            evaluated=self.counts["generated"] + 1,
             reopened=0,
             stored=self.deepest + 1,
             seconds=seconds,
             one_path_suffices=False,
         )
-
-
-def tree_moves_of(puzzle: Problem) -> Any:
-    """Made once for each puzzle."""
-    found = _known_moves.get(puzzle.table.fingerprint)
-    if found is None:
-        found = _known_moves[puzzle.table.fingerprint] = tree_moves(puzzle.table)
-    return found
-
-
-_known_moves: dict[str, Any] = {}
-CORES = os.cpu_count() or 1

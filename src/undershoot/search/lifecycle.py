@@ -111,9 +111,9 @@ def _store_start(ws: Workspace, search: Record, starts: States, row: Number, mov
         if starts[row, cell] == moves.plan.cursor:
             node.context = cell
     copy_state(start, node)
-    make_kept(guide, ws.family_cells, PARENT, ws.kept)
+    make_kept(guide, ws.family_cells, PARENT, ws.kept, PARENT)
     node.kept = ws.kept[PARENT, 0]
-    node.h = value_of(guide, ws.family_cells, PARENT, ws.kept)
+    node.h = value_of(guide, ws.family_cells, PARENT, ws.kept, PARENT)
     node.parent, node.g, node.action, node.undo = NO_NODE, 0, 0, -1
     node.flags = OPEN | WAITING
 

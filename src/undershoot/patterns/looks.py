@@ -1,0 +1,50 @@
+"""Looks: a table asked about the state itself, or about its image under a symmetry, which costs as much."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from undershoot.arrays import I64, U8, AnyArray
+from undershoot.errors import NotAvailable
+from undershoot.patterns.tables import PatternTable
+from undershoot.puzzles.moves import Symmetry
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A table, and the symmetry through which it is asked; None for the state itself."""
+
+    table: PatternTable
+    symmetry: Symmetry | None = None
+
+    def __post_init__(self) -> None:
+        table = self.table.pattern.pieces.table
+        if self.symmetry is not None and (len(table.goals) > 1 or (self.symmetry.image(table.goals) != table.goals).any()):
+            raise NotAvailable("a pattern is looked up through symmetries that keep the one goal of a puzzle; this one does not")
+
+    @property
+    def asked(self) -> I64:
+        """int64[k]: the pieces of the state whose slots the digits of the table's number come from."""
+        return self._mapped[0]
+
+    @property
+    def slots(self) -> U8:
+        """uint8[k, n]: for each of them, the slot in the image for its slot in the state."""
+        return self._mapped[1]
+
+    @property
+    def _mapped(self) -> tuple[I64, U8]:
+        pieces, ranking = self.table.pattern.pieces, self.table.pattern.folded
+        cells = pieces.table.cells
+        if self.symmetry is None:
+            return ranking.pieces, np.tile(np.arange(cells, dtype=np.uint8), (len(ranking.pieces), 1))
+        to_image: AnyArray = np.argsort(self.symmetry.cells).astype(np.uint8)
+        asked, slots = [], np.zeros((len(ranking.pieces), cells), dtype=np.uint8)
+        for i, piece in enumerate(ranking.pieces.tolist()):
+            # What shows as this piece's first sticker in the image of the goal.
+            cell = int(self.symmetry.cells[pieces.cells[piece][0]])
+            other, sticker = next((p, home.index(cell)) for p, home in enumerate(pieces.cells) if cell in home)
+            asked.append(other)
+            at = pieces.stickers[:, sticker]
+            slots[i, at >= 0] = to_image[at[at >= 0]]
+        return np.array(asked, dtype=np.int64), slots
