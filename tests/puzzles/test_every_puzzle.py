@@ -11,7 +11,7 @@ from subjects import ALL, NAMED
 from undershoot.arrays import AnyArray, States
 from undershoot.errors import MalformedState
 from undershoot.kernels.encodings import dense as encoded
-from undershoot.puzzles.moves import classify_pairs
+from undershoot.puzzles.pairs import classify_pairs
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -26,7 +26,8 @@ from undershoot.oracles.state_index import (
     slots_for,
     word_numbers,
 )
-from undershoot.puzzles.moves import MoveTable, Pair, Steps, classify_pairs
+from undershoot.puzzles.moves import MoveTable, Steps
+from undershoot.puzzles.pairs import Pair, classify_pairs
 from undershoot.puzzles.puzzle import Puzzle
 
 CHUNK = 1 << 14

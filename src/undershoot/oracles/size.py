@@ -11,7 +11,8 @@ from undershoot.arrays import AnyArray
 from undershoot.errors import SpaceTooLarge, UndershootError
 from undershoot.oracles.neighbour_keys import table_bytes
 from undershoot.oracles.state_index import MAX_DISTANCE, MAX_LOAD, MAX_ROWS
-from undershoot.puzzles.moves import MoveTable, Pair, Steps, classify_pairs
+from undershoot.puzzles.moves import MoveTable, Steps
+from undershoot.puzzles.pairs import Pair, classify_pairs
 from undershoot.puzzles.puzzle import Puzzle
 
 

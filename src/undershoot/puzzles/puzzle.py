@@ -23,7 +23,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Puzzle:
-    """One puzzle. Its parts are data; the methods below only read them."""
+    """One puzzle. Its parts are data; the methods below only read them.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-3x3")
+        >>> state = tiles.parse("1 2 3 / 4 5 6 / 0 7 8")
+        >>> print(state)
+        [[1 2 3 4 5 6 0 7 8]]
+        >>> print(tiles.base_heuristic(state))
+        [2.]
+        >>> tiles.format(tiles.table.goals)
+        '1 2 3 / 4 5 6 / 7 8 0'
+    """
 
     name: str
     summary: str
