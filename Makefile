@@ -1,8 +1,9 @@
-# `make run` solves a cube and makes the paper's tables anew, in some minutes; `make test` runs all checks. Both set up .venv by themselves.
+# `make run` solves a cube and makes the paper's tables anew, in some minutes; `make test` runs all checks; `make docs`
+# writes the documentation as a site. All set up .venv by themselves.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test clean
+.PHONY: run test docs clean
 
 run: .venv/installed
 	$(BIN)/undershoot solve cube-2x2 "R U F2 R' U2 F R2"
@@ -14,6 +15,10 @@ test: .venv/installed-test
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/pytest
+
+docs: .venv/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo 'site/index.html; with search: $(PYTHON) -m http.server --directory site'
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("undershoot needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -27,5 +32,9 @@ test: .venv/installed-test
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
 	@touch $@
 
+.venv/installed-docs: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
 clean:
-	rm -rf .venv
+	rm -rf .venv site

@@ -17,7 +17,15 @@ GIVES_OUT = {
 
 
 class UndershootError(Exception):
-    """Bad input: the message is meant for the person who gave it."""
+    """Bad input: the message is meant for the person who gave it.
+
+    Examples:
+        >>> try:
+        ...     us.puzzle("pancake-1")
+        ... except us.UndershootError as error:
+        ...     print(error)
+        there is no "pancake-1": pancake-N takes N from 2 to 64.
+    """
 
 
 class GaveOut(UndershootError):

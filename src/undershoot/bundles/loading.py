@@ -25,6 +25,13 @@ def load(path: str | Path, device: str = "cpu") -> LearnedHeuristic | Calibrated
 
     A network of whole numbers has the same values on both, and what is known of it holds on both. What is known of a float
     network holds for the arithmetic of the CPU only.
+
+    Examples:
+        >>> learned = us.load("tiles-3x3")
+        >>> print(learned(learned.puzzle.parse("8 6 7 / 2 5 4 / 3 0 1")))
+        [31.]
+        >>> print(learned.guarantee)
+        never overestimates
     """
     if device not in ("cpu", "cuda"):
         raise UndershootError(f'the device is "{device}"; allowed are cpu and cuda')
@@ -52,7 +59,19 @@ def _on_cuda(bundle: Bundle) -> LearnedHeuristic | CalibratedHeuristic:
 
 
 def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
-    """The heuristic of this name for a puzzle, or in the bundle at this path; joined by "+", the largest of several."""
+    """The heuristic of this name for a puzzle, or in the bundle at this path; joined by "+", the largest of several.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-3x3")
+        >>> state = tiles.parse("8 6 7 / 2 5 4 / 3 0 1")
+        >>> for name in ("zero", "base", "linear-conflict", "learned", "base+small"):
+        ...     print(name, us.heuristic(tiles, name)(state))
+        zero [0.]
+        base [21.]
+        linear-conflict [23.]
+        learned [31.]
+        base+small [27.]
+    """
     put_back(Path(name))
     parts = name.split("+")
     if len(parts) > 1 and not Path(name).exists():

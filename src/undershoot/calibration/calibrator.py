@@ -15,7 +15,16 @@ from undershoot.heuristics.neural import NeuralHeuristic
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a calibration should reach, and from what."""
+    """What a calibration should reach, and from what.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> wanted = us.Wanted(alpha=0.1, n=500)
+        >>> done = us.calibrate("lights-out-3x3-paper", "conformal", wanted, out=Path("mine"))
+        >>> known = done.calibration.guarantee
+        >>> known.violation_rate, known.confidence, known.population
+        (0.1, 0.95, 'uniform states')
+    """
 
     alpha: float = 0.05
     confidence: float | None = 0.95

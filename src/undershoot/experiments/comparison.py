@@ -48,7 +48,20 @@ def compare(
     threads: int = 1,
     progress: Callable[[int, str], None] | None = None,
 ) -> tuple[list[Summary], list[dict[str, Any]]]:
-    """A summary for each heuristic, and a record for each instance and heuristic."""
+    """A summary for each heuristic, and a record for each instance and heuristic.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-3x3")
+        >>> instances = us.Instances("uniform", tiles.sample(50, seed=0), (None,) * 50)
+        >>> heuristics = [us.heuristic(tiles, name) for name in ("base", "learned")]
+        >>> summaries, records = us.compare(tiles, instances, heuristics, us.SearchOptions())
+        >>> for row in summaries:
+        ...     print(row.name, row.mean_expanded, row.proven_rate)
+        base 574.44 1.0
+        learned, exhaustive 22.36 1.0
+        >>> len(records)
+        100
+    """
     names = [heuristic.name for heuristic in heuristics]
     if len(set(names)) < len(names):
         raise UndershootError(f"a heuristic is named twice in {', '.join(names)}")

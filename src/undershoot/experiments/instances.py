@@ -21,7 +21,14 @@ LONGEST_LINE = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """Start states and where they come from."""
+    """Start states and where they come from.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-2x3")
+        >>> one = us.Instances("by hand", tiles.parse("1 2 3 / 0 4 5"), optimal_cost=(2,))
+        >>> one.population, one.states.shape
+        ('by hand', (1, 6))
+    """
 
     population: str
     states: States

@@ -78,14 +78,13 @@ def table_one(searches: Columns, spaces: Columns) -> list[Table]:
             ("all depths", "scrambles of all depths, ties deep"),
             ("uniform", "uniformly random states, ties deep"),
         ):
-            chosen = searches.where(puzzle=puzzle, population=population, weight=1.0)
+            chosen = searches.where(puzzle=puzzle, population=population, weight=1.0).among("heuristic", NAMES)
             if len(chosen):
                 tables.append(_one(puzzle, population, title, chosen, spaces.where(puzzle=puzzle)))
     return tables
 
 
-def _one(puzzle: str, population: str, title: str, searches: Columns, spaces: Columns) -> Table:
-    shown = searches.among("heuristic", NAMES)
+def _one(puzzle: str, population: str, title: str, shown: Columns, spaces: Columns) -> Table:
     common = _solved_by_all(shown)
     rows = []
     for name, label in NAMES.items():
@@ -113,7 +112,7 @@ def _one(puzzle: str, population: str, title: str, searches: Columns, spaces: Co
     )
     count = len(shown.split("heuristic")[0].split("seed")[0])
     notes = [
-        f"{count:,} instances; budget {int(searches.of('budget')[0]):,} expansions, which count where nothing was found.",
+        f"{count:,} instances; budget {int(shown.of('budget')[0]):,} expansions, which count where nothing was found.",
         "exhaustive, exceptions and certified networks are rounded up to whole costs, of the right parity where there is one.",
         "Shares are rounded down: 100 % means all. Times are of whatever machine did a piece of work, beside other work.",
     ]

@@ -85,6 +85,13 @@ class NeuralHeuristic:
     """max(h0, network), 0 for goals. Nothing is known about overestimates.
 
     A state has the same value, bit for bit, in any batch and on any thread.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-2x3")
+        >>> recipe = us.recipe(tiles).with_settings(["steps=50", "hidden=[16]"])
+        >>> heuristic = us.NeuralHeuristic(tiles, us.train(tiles, recipe).network)
+        >>> print(heuristic(tiles.table.goals), heuristic.guarantee)
+        [0.] nothing is known about overestimates
     """
 
     puzzle: Problem

@@ -164,7 +164,15 @@ def _next_digit(guide: SlotLooks, k: Number, slot: Number, number: Number, occup
 
 @implements(value_after, SlotLooks)
 def _largest_sum_after(
-    guide: SlotLooks, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, at: Number, enough: Number
+    guide: SlotLooks,
+    plan: Plan,
+    context: Number,
+    step: Number,
+    states: States,
+    row: Number,
+    kept: I32,
+    at: Number,
+    enough: Number,
 ) -> Number:
     move = np.uint64(context) * np.uint64(guide.actions) + np.uint64(step)
     largest, total, k = np.int64(0), np.int64(0), np.uint64(0)
@@ -255,7 +263,9 @@ def _places_kept(guide: SlidingLooks, states: States, row: Number, kept: I32, at
 
 
 @inner
-def _places_after(guide: SlidingLooks, g: Number, look: Number, value: Number, kept: I32, at: Number, here: Number, there: Number) -> Number:
+def _places_after(
+    guide: SlidingLooks, g: Number, look: Number, value: Number, kept: I32, at: Number, here: Number, there: Number
+) -> Number:
     """The places of a look after its piece of this value has gone from cell `there` to cell `here`."""
     by = np.int64(guide.place[g, here]) - np.int64(guide.place[g, there])
     return np.uint64(np.int64(kept[at, look]) + (by << np.int64(guide.shift[g, value])))
@@ -263,7 +273,15 @@ def _places_after(guide: SlidingLooks, g: Number, look: Number, value: Number, k
 
 @implements(update_kept, SlidingLooks)
 def _update_places(
-    guide: SlidingLooks, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, at: Number, to: Number
+    guide: SlidingLooks,
+    plan: Plan,
+    context: Number,
+    step: Number,
+    states: States,
+    row: Number,
+    kept: I32,
+    at: Number,
+    to: Number,
 ) -> None:
     looks, groups = np.uint64(guide.group.shape[0]), guide.place.shape[0]
     landing = np.uint64(plan.landing[context, step])
@@ -292,7 +310,15 @@ def _largest_sliding_sum(guide: SlidingLooks, states: States, row: Number, kept:
 
 @implements(value_after, SlidingLooks)
 def _value_after_slide(
-    guide: SlidingLooks, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, at: Number, enough: Number
+    guide: SlidingLooks,
+    plan: Plan,
+    context: Number,
+    step: Number,
+    states: States,
+    row: Number,
+    kept: I32,
+    at: Number,
+    enough: Number,
 ) -> Number:
     looks, largest = np.uint64(guide.group.shape[0]), np.int64(0)
     landing = np.uint64(plan.landing[context, step])

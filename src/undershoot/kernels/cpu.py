@@ -13,13 +13,30 @@ def successors(table: MoveTable, states: States) -> tuple[States, Bools]:
     """uint8[B, A, n] and bool[B, A]: the child by every action, and whether it is legal.
 
     Of several actions with one effect only the cheapest counts as legal; rows of others hold the parent.
+
+    Examples:
+        >>> table = us.puzzle("tiles-3x3").table
+        >>> children, legal = us.successors(table, table.goals)
+        >>> print(legal)
+        [[False  True False  True]]
+        >>> print(children[legal])
+        [[1 2 3 4 5 0 7 8 6]
+         [1 2 3 4 5 6 7 0 8]]
     """
     table.check_states(states)
     return _successors(forward_plan(table), read_only(states))
 
 
 def apply(table: MoveTable, states: States, actions: I32 | I64) -> States:
-    """uint8[B, n]: each state after its action; IllegalMove names the first that is not allowed."""
+    """uint8[B, n]: each state after its action; IllegalMove names the first that is not allowed.
+
+    Examples:
+        >>> import numpy as np
+        >>> table = us.puzzle("tiles-3x3").table
+        >>> down = np.array([table.action_names.index("D")])
+        >>> print(us.apply(table, table.goals, down))
+        [[1 2 3 4 5 0 7 8 6]]
+    """
     table.check_states(states)
     moves: AnyArray = np.asarray(actions)
     fits = moves.shape == (len(states),) and np.issubdtype(moves.dtype, np.integer)
@@ -35,7 +52,13 @@ def apply(table: MoveTable, states: States, actions: I32 | I64) -> States:
 
 
 def is_goal(table: MoveTable, states: States) -> Bools:
-    """bool[B]."""
+    """bool[B]: whether each state is one of the goals.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-2x3")
+        >>> print(us.is_goal(tiles.table, tiles.parse("1 2 3 / 4 0 5")))
+        [False]
+    """
     table.check_states(states)
     return _is_goal(table.goals, read_only(states))
 

@@ -24,7 +24,15 @@ ROWS = 0x2545F4914F6CDD1D
 
 
 class ScrambleRule(StrEnum):
-    """Which step may follow which."""
+    """Which step may follow which.
+
+    Examples:
+        >>> import numpy as np
+        >>> table = us.puzzle("lights-out-3x3").table
+        >>> pressed = us.scramble(table, np.array([9]), seed=0, rule=us.ScrambleRule.PROPER)
+        >>> print(pressed.states)  # nine distinct presses: every cell once
+        [[1 0 1 0 1 0 1 0 1]]
+    """
 
     PROPER = "proper"
     """No step that one step (or none) could have done together with the one before it: no immediate undo, no face of
@@ -49,6 +57,15 @@ def scramble(table: MoveTable, depths: AnyArray, seed: int, rule: ScrambleRule =
 
     Walks run backwards along the moves, so that the cost walked bounds the cost to the goal also where moves cannot be
     undone. Row b depends on the seed, b and depths[b] alone.
+
+    Examples:
+        >>> import numpy as np
+        >>> tiles = us.puzzle("tiles-3x3")
+        >>> walked = us.scramble(tiles.table, np.array([3, 30]), seed=0)
+        >>> print(walked.cost_walked)
+        [ 3 30]
+        >>> print(us.oracle(tiles).distance(walked.states))
+        [ 3 24]
     """
     if rule not in list(ScrambleRule):
         raise UndershootError(f'the scramble rule is "{rule}"; allowed are {" and ".join(ScrambleRule)}')

@@ -97,7 +97,15 @@ def _sum_after_slide(
 
 @implements(update_kept, SlidingSums)
 def _update_sliding_sum(
-    guide: SlidingSums, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, at: Number, to: Number
+    guide: SlidingSums,
+    plan: Plan,
+    context: Number,
+    step: Number,
+    states: States,
+    row: Number,
+    kept: I32,
+    at: Number,
+    to: Number,
 ) -> None:
     kept[to, 0] = _sum_after_slide(guide, plan, context, step, states, row, kept, at)
 
@@ -109,7 +117,15 @@ def _value_of_sliding_sum(guide: SlidingSums, states: States, row: Number, kept:
 
 @implements(value_after, SlidingSums)
 def _value_after_slide(
-    guide: SlidingSums, plan: Plan, context: Number, step: Number, states: States, row: Number, kept: I32, at: Number, enough: Number
+    guide: SlidingSums,
+    plan: Plan,
+    context: Number,
+    step: Number,
+    states: States,
+    row: Number,
+    kept: I32,
+    at: Number,
+    enough: Number,
 ) -> Number:
     return np.int64(_sum_after_slide(guide, plan, context, step, states, row, kept, at))
 

@@ -38,6 +38,13 @@ def oracle(
 
     cache_dir: by default a folder of the platform's cache. Others may write there: a table that was not made or verified by
     this installation is verified first. One that is damaged or wrong is made anew, with a warning.
+
+    Examples:
+        >>> everything = us.oracle(us.puzzle("tiles-2x3"))
+        >>> everything.states, everything.mean
+        (360, 12.622222222222222)
+        >>> print(us.oracle(us.puzzle("cube-3x3"), radius=3).histogram)
+        [   1   18  243 3240]
     """
     radius = checked_radius(radius)
     folder = (Path(cache_dir) if cache_dir is not None else cache_folder()) / "oracles"

@@ -14,12 +14,29 @@ from undershoot.oracles.state_index import build_index, look_up, slots_for
 from undershoot.puzzles.moves import MoveTable
 
 UNKNOWN = -1
-"""The distance of a state outside the ball; or, where the whole space is known, of one that cannot be solved."""
+"""The distance of a state outside the ball; or, where the whole space is known, of one that cannot be solved.
+
+Examples:
+    >>> tiles = us.puzzle("tiles-2x3")
+    >>> far = tiles.parse("4 5 0 / 1 2 3")
+    >>> us.oracle(tiles, radius=5).distance(far)[0] == us.UNKNOWN
+    np.True_
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class DistanceTable:
-    """The exact cost to the goal of every state, or of every state within `radius`."""
+    """The exact cost to the goal of every state, or of every state within `radius`.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-2x3")
+        >>> table = us.oracle(tiles)
+        >>> print(table.distance(tiles.parse("4 5 0 / 1 2 3")))
+        [21]
+        >>> farthest = table.states_of_rows(table.states - 1, table.states)
+        >>> tiles.format(farthest)
+        '4 5 0 / 1 2 3'
+    """
 
     table: MoveTable
     keys: Keys

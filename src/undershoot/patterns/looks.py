@@ -20,7 +20,9 @@ class Look:
     def __post_init__(self) -> None:
         table = self.table.pattern.pieces.table
         if self.symmetry is not None and (len(table.goals) > 1 or (self.symmetry.image(table.goals) != table.goals).any()):
-            raise NotAvailable("a pattern is looked up through symmetries that keep the one goal of a puzzle; this one does not")
+            raise NotAvailable(
+                "a pattern is looked up through symmetries that keep the one goal of a puzzle; this one does not"
+            )
 
     @property
     def asked(self) -> I64:

@@ -137,10 +137,14 @@ class _Levels:
         """Go on from what costs `level`, about `newest` of them; `left` are not reached. Returns how many were, about."""
         if self.has_regions:
             most, free = int(self.folded.size), int(self.how.choices[-1])
-            return self._run(most, CHUNK // free, push_regions, self.folded, self.cursor_steps, self.entries, self.words, level=level)
+            return self._run(
+                most, CHUNK // free, push_regions, self.folded, self.cursor_steps, self.entries, self.words, level=level
+            )
         kernel, steps = (pull, self.forward) if self.can_pull and left < newest else (push, self.backward)
         block = int(self.how.block)
-        return self._run(int(self.how.size) // block, max(1, CHUNK // block), kernel, self.how, steps, self.entries, level=level)
+        return self._run(
+            int(self.how.size) // block, max(1, CHUNK // block), kernel, self.how, steps, self.entries, level=level
+        )
 
     def _run(self, size: int, step: int, kernel: Callable[..., int], *arguments: Any, level: int) -> int:
         def one(first: int) -> int:

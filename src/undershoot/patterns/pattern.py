@@ -66,7 +66,10 @@ def rank_by(pieces: Pieces, chosen: Sequence[int]) -> Ranking:
         choices.append(here.places - kinds[:i].count(kind))
         is_last = kinds.count(kind) == here.places and kind not in kinds[i + 1 :]
         turns.append(1 if here.is_balanced and is_last else here.turns)
-        at_goals = {int(pieces.turn[goal[[p for p in order if pieces.kind_of[p] == kind]]].sum()) % here.turns for goal in pieces.goal_slots}
+        at_goals = {
+            int(pieces.turn[goal[[p for p in order if pieces.kind_of[p] == kind]]].sum()) % here.turns
+            for goal in pieces.goal_slots
+        }
         if turns[i] < here.turns and len(at_goals) > 1:
             turns[i] = here.turns  # goals differ in what never changes, so it is not known
         sums.append(min(at_goals))

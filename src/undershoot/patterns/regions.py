@@ -38,7 +38,9 @@ def cursor_steps(pattern: Pattern, backward: bool) -> CursorSteps:
     """The steps of a puzzle with a cursor."""
     pieces, table = pattern.pieces, pattern.pieces.table
     if not table.is_reversible or len(pieces.kinds) != 1:
-        raise NotAvailable("patterns of this puzzle cannot be added: not every move can be undone, or the cursor keeps to itself")
+        raise NotAvailable(
+            "patterns of this puzzle cannot be added: not every move can be undone, or the cursor keeps to itself"
+        )
     steps = table.backward if backward else table.forward
     slots = pieces.kinds[0].slots[:, 0]
     shape = (len(slots), steps.legal.shape[1])
@@ -174,9 +176,7 @@ def _expand_arrangement(
 
 
 @compiled_loop
-def check_regions(
-    how: Ranking, steps: CursorSteps, entries: U8, goals: I64, first: Number, last: Number, work: I64
-) -> Number:
+def check_regions(how: Ranking, steps: CursorSteps, entries: U8, goals: I64, first: Number, last: Number, work: I64) -> Number:
     """The first entry in arrangements first..last that is not what it must be; -1 if there is none.
 
     It must be 0 for a region with a goal, and otherwise the least over the moves that leave it of what these cost and what the
@@ -206,7 +206,15 @@ def check_regions(
 
 @inner
 def _due(
-    how: Ranking, steps: CursorSteps, entries: U8, goals: I64, start: Number, occupied: Number, region: Number, slots: I64, moved: I64
+    how: Ranking,
+    steps: CursorSteps,
+    entries: U8,
+    goals: I64,
+    start: Number,
+    occupied: Number,
+    region: Number,
+    slots: I64,
+    moved: I64,
 ) -> Number:
     """What a region must cost, by its neighbours; 255 if none of them has a solution."""
     least, free, rest = np.int64(255), steps.legal.shape[0] - how.kind.shape[0], region

@@ -53,15 +53,15 @@ def verify_entries(
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         for number, wrong in enumerate(pool.map(check, range(0, size, step))):
             if wrong >= 0:
-                raise WrongPatternTable(f"entry {wrong:,} of a pattern table is {entries[wrong]}, which does not follow from others")
+                raise WrongPatternTable(
+                    f"entry {wrong:,} of a pattern table is {entries[wrong]}, which does not follow from others"
+                )
             if progress is not None:
                 progress(min((number + 1) * step, size) * block, int(how.size))
 
 
 @compiled_loop
-def check_entries(
-    how: Ranking, steps: SlotSteps, entries: U8, goals: I64, first: Number, last: Number, work: I64
-) -> Number:
+def check_entries(how: Ranking, steps: SlotSteps, entries: U8, goals: I64, first: Number, last: Number, work: I64) -> Number:
     """The first entry in blocks first..last that is not what it must be; -1 if there is none. steps: forwards."""
     count, base, slots, moved = how.kind.shape[0], work[0], work[1], work[2]
     for block in range(first, last):

@@ -93,7 +93,14 @@ ALIASES = {"8-puzzle": "tiles-3x3", "15-puzzle": "tiles-4x4", "24-puzzle": "tile
 
 
 def puzzle(name: str | Path) -> Puzzle:
-    """The puzzle of this name, or from the puzzle file at this path (anything that ends in .toml)."""
+    """The puzzle of this name, or from the puzzle file at this path (anything that ends in .toml).
+
+    Examples:
+        >>> us.puzzle("tiles-3x3").summary
+        '8 sliding tiles on 3 x 3 cells, blank last'
+        >>> us.puzzle("8-puzzle").name
+        'tiles-3x3'
+    """
     name = str(name)
     if name.endswith(".toml"):
         return from_file(Path(name))

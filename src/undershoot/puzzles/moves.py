@@ -60,6 +60,13 @@ class MoveTable:
     """The moves and goals of a puzzle; refused with a sentence if they are malformed.
 
     n cells, A actions, C contexts (n with a cursor, otherwise 1), G goals.
+
+    Examples:
+        >>> table = us.puzzle("tiles-3x3").table
+        >>> table.cells, table.contexts, table.action_names
+        (9, 9, ('U', 'D', 'L', 'R'))
+        >>> print(table.goals)
+        [[1 2 3 4 5 6 7 8 0]]
     """
 
     source: U8

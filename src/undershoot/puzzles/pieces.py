@@ -110,7 +110,9 @@ def pieces_of(puzzle: Problem) -> Pieces:
     """The pieces of a puzzle; NotAvailable where it has none, or where they cannot be told apart."""
     table = puzzle.table
     if puzzle.pressed is not None or table.presses_commute:
-        raise NotAvailable(f"{puzzle.name} has no pieces: its moves add up in any order, and algebra solves it (--heuristic gf2)")
+        raise NotAvailable(
+            f"{puzzle.name} has no pieces: its moves add up in any order, and algebra solves it (--heuristic gf2)"
+        )
     if table.shift.any():
         raise NotAvailable(f"{puzzle.name} has no pieces: its moves change values, they do not only carry them")
     homes = puzzle.pieces or tuple((cell,) for cell in range(table.cells))
@@ -151,7 +153,9 @@ def _assemble(puzzle: Problem, homes: tuple[tuple[int, ...], ...], after: U8) ->
             raise NotAvailable(f"{puzzle.name} has pieces that share some of their slots, but not all; patterns need the same")
         wrong = [slot for slot in slots if frozenset(stickers[slot]) not in places_of_homes]
         if wrong:
-            raise MoveTableError(f"the pieces of {puzzle.name} do not stay whole: one comes to lie on cells {stickers[wrong[0]]}")
+            raise MoveTableError(
+                f"the pieces of {puzzle.name} do not stay whole: one comes to lie on cells {stickers[wrong[0]]}"
+            )
         kinds.append(_kind(puzzle, sorted(slots), stickers, place, turn, after))
     width = max(map(len, homes))
     rows = np.full((table.cells, width), -1, dtype=np.int32)
@@ -184,9 +188,7 @@ def _reach(table: MoveTable, after: U8, home: tuple[int, ...], stickers: dict[in
     return reached
 
 
-def _kind(
-    puzzle: Problem, slots: list[int], stickers: dict[int, tuple[int, ...]], place: U8, turn: U8, after: U8
-) -> Kind:
+def _kind(puzzle: Problem, slots: list[int], stickers: dict[int, tuple[int, ...]], place: U8, turn: U8, after: U8) -> Kind:
     """Number the places and turns of these slots."""
     by_place: dict[frozenset[int], list[int]] = {}
     for slot in slots:

@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Puzzle(Problem):
-    """One puzzle: a problem, with a notation and a picture."""
+    """One puzzle: a problem, with a notation and a picture.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-3x3")
+        >>> state = tiles.parse("1 2 3 / 4 5 6 / 0 7 8")
+        >>> print(state)
+        [[1 2 3 4 5 6 0 7 8]]
+        >>> print(tiles.base_heuristic(state))
+        [2.]
+        >>> tiles.format(tiles.table.goals)
+        '1 2 3 / 4 5 6 / 7 8 0'
+    """
 
     summary: str
     notation: Notation

@@ -22,7 +22,17 @@ DEFAULTS = SearchOptions()
 
 
 def solve(puzzle: Problem, states: States, heuristic: Heuristic, options: SearchOptions = DEFAULTS) -> Result:
-    """Search from one state, uint8[1, n]."""
+    """Search from one state, uint8[1, n].
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-3x3")
+        >>> state = tiles.parse("8 1 3 / 4 0 2 / 7 6 5")
+        >>> result = us.solve(tiles, state, us.load("tiles-3x3"))
+        >>> print(result.cost, result.optimality)
+        14 optimal, proven
+        >>> print(*result.actions)
+        L U R R D D L U R U L D L U
+    """
     if len(states) != 1:
         raise UndershootError(f"solve takes one state, {len(states)} came; solve_many takes several")
     return solve_many(puzzle, states, heuristic, options)[0]
@@ -41,6 +51,12 @@ def solve_many(
 
     lock_step: how many searches share the calls of the heuristic; others wait until one of these ends. threads: over
     which the instances are spread; each calls the heuristic for its own. progress: called with how many ended.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-3x3")
+        >>> results = us.solve_many(tiles, tiles.sample(4, seed=0), us.load("tiles-3x3"))
+        >>> [result.cost for result in results]
+        [19, 22, 25, 20]
     """
     return solve_batch(puzzle, states, heuristic, options, lock_step, threads, progress).results
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, U16, U32, U64, AnyArray, Number, Records, States, read_only
+from undershoot.arrays import I32, I64, U8, U16, U64, AnyArray, Number, Records, States, read_only
 from undershoot.kernels.compiler import compiled_loop, inner
 from undershoot.kernels.guides import make_kept, update_kept, value_after, value_of, whole
 from undershoot.kernels.plan import Plan, forward_plan
@@ -192,9 +192,7 @@ def search_tree(
 
 
 @inner
-def _expand(
-    tree: Tree, moves: TreeMoves, guide: Any, base: Sums, depth: Number, bound: Number, rules: I64
-) -> None:
+def _expand(tree: Tree, moves: TreeMoves, guide: Any, base: Sums, depth: Number, bound: Number, rules: I64) -> None:
     """Evaluate all children, and note those that the bound lets through."""
     at, plan, row = tree.progress[0], moves.plan, tree.rows[depth]
     width, context, g, raised = np.uint64(plan.legal.shape[1]), np.uint64(row.context), row.cost, row.f

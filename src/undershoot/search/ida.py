@@ -4,7 +4,6 @@ With a proven heuristic the bound of an iteration, and after it the least f that
 one the least g + h0 that was cut off is. So a limit ends a search with a true statement.
 """
 
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from undershoot.arrays import U16, I32, I64, States
+from undershoot.arrays import I32, I64, U16, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.kernels.guides import guide_of, size_of
@@ -262,9 +261,9 @@ class Deepening:
             path[k] = state
             context = int(table.contexts_of(state[None])[0])
             cost += int(plan.cost[context, action])
-            state = ((state[table.source[context, action]].astype(np.int64) + table.shift[context, action]) % table.modulus).astype(
-                np.uint8
-            )
+            state = (
+                (state[table.source[context, action]].astype(np.int64) + table.shift[context, action]) % table.modulus
+            ).astype(np.uint8)
         is_solved = self.actions is not None
         values = self.heuristic(path) if len(path) else np.zeros(0, dtype=np.float32)
         return Ending(

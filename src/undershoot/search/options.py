@@ -9,7 +9,16 @@ MAX_WEIGHT = 1_000_000
 
 
 class Ties(StrEnum):
-    """Which of several open nodes with the least f comes first."""
+    """Which of several open nodes with the least f comes first.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-3x3")
+        >>> state, manhattan = tiles.parse("8 1 3 / 4 0 2 / 7 6 5"), us.heuristic(tiles, "base")
+        >>> for ties in us.Ties:
+        ...     print(ties, us.solve(tiles, state, manhattan, us.SearchOptions(ties=ties)).expanded)
+        deep 42
+        shallow 77
+    """
 
     DEEP = "deep"
     """Larger g, then newest."""
@@ -19,7 +28,15 @@ class Ties(StrEnum):
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Limits are per instance, but for memory, which all instances that run together share. None: no limit."""
+    """Limits are per instance, but for memory, which all instances that run together share. None: no limit.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-4x4")
+        >>> options = us.SearchOptions(max_expanded=1000)
+        >>> result = us.solve(tiles, tiles.sample(1, seed=0), us.heuristic(tiles, "base"), options)
+        >>> print(result.status, result.cost, result.lower_bound)
+        budget None 39
+    """
 
     weight: float = 1.0
     """f = g + weight * h."""

@@ -11,7 +11,12 @@ from undershoot.guarantees import LabelKind, Labels, Optimality, OptimalityKind
 
 
 class Status(StrEnum):
-    """How a search ended."""
+    """How a search ended.
+
+    Examples:
+        >>> print(us.Status.BUDGET, "-", us.Status.BUDGET.sentence)
+        budget - stopped at the limit of expansions; raise --max-expanded
+    """
 
     SOLVED = "solved"
     UNSOLVABLE = "unsolvable"
@@ -33,7 +38,16 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """One instance. Costs are None where there is no solution."""
+    """One instance. Costs are None where there is no solution.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-2x3")
+        >>> result = us.solve(tiles, tiles.parse("1 2 3 / 0 4 5"), us.heuristic(tiles, "base"))
+        >>> result.status, result.actions, result.cost, result.lower_bound
+        (<Status.SOLVED: 'solved'>, ('L', 'L'), 2, 2)
+        >>> result.expanded, result.generated, result.gap
+        (3, 5, 0)
+    """
 
     status: Status
     actions: tuple[str, ...]

@@ -47,6 +47,13 @@ def train(
 
     report: called after every block of steps, on CUDA after every evaluation. should_stop: asked after every block; the run
     then ends with a checkpoint.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-2x3")
+        >>> recipe = us.recipe(tiles).with_settings(["steps=50", "hidden=[16]"])
+        >>> trained = us.train(tiles, recipe)
+        >>> trained.position.step, trained.is_finished, trained.network.widths
+        (50, True, (30, 16, 1))
     """
     check_recipe(puzzle, recipe)
     threads = torch.get_num_threads()

@@ -73,7 +73,13 @@ class Curriculum:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A training run."""
+    """A training run.
+
+    Examples:
+        >>> recipe = us.Recipe("tiles-2x3", batch=64).with_settings(["curriculum.max_depth=12"])
+        >>> recipe.steps, recipe.batch, recipe.curriculum.max_depth
+        (20000, 64, 12)
+    """
 
     puzzle: str
     encoding: Literal["cells", "pieces", "pairs", "presses"] = "cells"

@@ -38,7 +38,13 @@ FAR = {"tiles-3x3": 80, "cube-2x2": 16}
 
 
 def recipe(puzzle: Problem, name: str = "paper") -> Recipe:
-    """The recipe of this name for a puzzle, or from a TOML file."""
+    """The recipe of this name for a puzzle, or from a TOML file.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-3x3")
+        >>> us.recipe(tiles).target_discount, us.recipe(tiles, "mse").target_discount
+        (0.1, 0.0)
+    """
     if name.endswith(".toml"):
         found = read_recipe(Path(name), recipe(puzzle))
         if found.puzzle != puzzle.name:

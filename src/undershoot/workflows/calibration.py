@@ -75,6 +75,14 @@ def calibrate(
     whole_numbers: first convert the network, whose values are then equal on all devices. out: write there, and leave the given
     bundle alone. That it was fitted here is recorded; see `trust`. What is drawn for a seed depends on the user's key, so that
     nobody can have made the network for just these states.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> done = us.calibrate("lights-out-3x3-paper", "exhaustive", out=Path("mine"))
+        >>> print(done.calibration.guarantee.sentence)
+        It never overestimates.
+        >>> us.load("mine").name
+        'mine, exhaustive'
     """
     fit, wanted = calibrator(method), wanted or Wanted(threads=os.cpu_count() or 1)
     trained = read_bundle(path, with_calibration=False)

@@ -56,6 +56,13 @@ def certify(
 
     ball: only within this cost of the goal. sample: only so many uniform states, which proves nothing and writes nothing. A
     certificate that is there and refuted is taken away.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> done = us.calibrate("lights-out-3x3-paper", out=Path("mine"))
+        >>> certified = us.certify("mine")
+        >>> certified.is_proven, certified.findings.states, certified.findings.violations
+        (True, 512, 0)
     """
     _check_request(ball, sample)
     bundle, folder = read_bundle(path, with_certificate=False), bundle_folder(path)
@@ -84,6 +91,11 @@ def check(path: str | Path, sample: int | None = None, seed: int = 0, progress: 
     """Verify a bundle: its checksums, and every state anew against its certificate. What passes is recorded; see `trust`.
 
     sample: only so many uniform states, which proves nothing.
+
+    Examples:
+        >>> checked = us.check("lights-out-3x3")
+        >>> checked.passed, checked.findings.checked, checked.findings.edges
+        (True, 512, 4608)
     """
     _check_request(None, sample)
     bundle = read_bundle(path)

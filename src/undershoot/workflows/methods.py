@@ -42,7 +42,15 @@ class MethodComparison:
 def compare_methods(
     path: str | Path, wanted: Wanted | None = None, whole_numbers: bool = False, progress: Progress | None = None
 ) -> MethodComparison:
-    """Each with its true rate of violations and the work of A*; nothing is written. progress: one step a method."""
+    """Every method of calibration on the network of a bundle, with its true rate of violations and the work of A*.
+
+    Nothing is written. progress: one step a method.
+
+    Examples:
+        >>> compared = us.compare_methods("lights-out-3x3-paper", us.Wanted(n=500))
+        >>> [row["method"] for row in compared.rows if row["claim"] == "proven"]
+        ['exhaustive', 'exceptions']
+    """
     wanted = wanted or Wanted(threads=os.cpu_count() or 1)
     bundle = read_bundle(path, with_calibration=False)
     if whole_numbers:

@@ -44,6 +44,13 @@ def reproduce(
     only: some parts, all if none are named; "report" draws what is there. seeds: trainings of each kind, if not as many as the
     profile says. out: runs/reproduce-PROFILE if not given. workers: processes, one a core if not given; or scheduler: the
     address of a Dask scheduler. resume: go on with what is there. command: what is said to have made it.
+
+    Examples:
+        >>> made = us.reproduce("quick", only=["ablation"])  # half a minute
+        >>> made.page.as_posix()
+        'runs/reproduce-quick/report/index.html'
+        >>> made.report.tables[0].title
+        "The ablation (the paper's Table 2)"
     """
     plan, parts = _profile(profile, seeds), tuple(only or PARTS)
     for part in parts:
