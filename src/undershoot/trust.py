@@ -36,6 +36,8 @@ class Passed(StrEnum):
     """It was fitted here, to labels that were drawn here."""
     DISTANCES = "distances"
     """A table of true costs was computed here, or verified."""
+    PATTERN = "pattern"
+    """A table of a pattern's costs was made here and verified, or verified."""
 
 
 class Untrusted(Exception):

@@ -250,9 +250,11 @@ def linear_conflict(puzzle: Problem) -> LinearConflict:
     # The name alone would do for a puzzle file too; only these very moves and goal will do.
     if not puzzle.name.startswith("tiles-") or built_in(puzzle.name).table.fingerprint != puzzle.table.fingerprint:
         raise NotAvailable(f"linear-conflict is for sliding tiles; {puzzle.name} is another kind of puzzle")
-    columns = int(puzzle.table.landing[0].max())  # the blank goes from the first cell to the second, or to the next row
-    home = np.argsort(puzzle.table.goals[0]).astype(np.uint8)
-    return LinearConflict("linear-conflict", puzzle.table, puzzle.base_heuristic.cell_cost, home, columns)
+    # Nothing else of a puzzle that only looks like tiles is believed.
+    tiles = built_in(puzzle.name)
+    columns = int(tiles.table.landing[0].max())  # the blank goes from the first cell to the second, or to the next row
+    home = np.argsort(tiles.table.goals[0]).astype(np.uint8)
+    return LinearConflict("linear-conflict", tiles.table, tiles.base_heuristic.cell_cost, home, columns)
 
 
 @inner

@@ -7,13 +7,20 @@ import numpy as np
 
 from undershoot.arrays import I32, I64, U8, U16, AnyArray, Number, States, read_only
 from undershoot.kernels.bits import ones
-from undershoot.kernels.compiler import inner
+from undershoot.kernels.compiler import compiled_loop, inner
 from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_after, value_of
-from undershoot.kernels.plan import Plan
+from undershoot.kernels.plan import Plan, forward_plan
 from undershoot.patterns.looks import Look
+from undershoot.patterns.ranking import Ranking, unrank_places
+from undershoot.patterns.tables import PatternTable
 from undershoot.puzzles.pieces import NOWHERE, Pieces
 
 ONE, NONE = np.uint64(1), np.uint64(0)
+PLACE_BITS = 32
+"""So many of them hold the places that a look keeps."""
+ALL_PLACES = np.uint64(2**PLACE_BITS - 1)
+MOST_SPARSE = 1 << 26
+"""Bytes up to which a table has entries for places that two pieces share, too: then the places are the number."""
 UNKNOWN = -1
 """Kept in the first place if a piece is missing: the state is none of this puzzle."""
 
@@ -66,7 +73,8 @@ def lifts_of(pieces: Pieces) -> Lifts:
     cells = pieces.stickers[slots]
     factors = np.where(cells >= 0, base ** np.arange(width), 0).astype(np.int32)
     arrays: tuple[AnyArray, ...] = (slots.astype(np.uint8), np.maximum(cells, 0), factors, pieces.piece_by_code)
-    return Lifts(*map(read_only, arrays), len(pieces))
+    by_slot, stickers, powers, shown = map(read_only, arrays)
+    return Lifts(by_slot, stickers, powers, shown, len(pieces))
 
 
 def slot_looks(pieces: Pieces, sums: Sequence[Sequence[Look]], entries: U8, offsets: I64) -> SlotLooks:
@@ -218,6 +226,76 @@ class SlidingLooks(NamedTuple):
     """uint8[n]: all values, to see whether one is missing."""
 
 
+def can_slide(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> bool:
+    """Whether `sliding_looks` can be made of them."""
+    bits = (len(pieces.kinds[0].slots) - 1).bit_length()
+    every = [look.table.pattern for group in sums for look in group]
+    fits = all(pattern.is_additive and bits * len(pattern.followed) <= PLACE_BITS for pattern in every)
+    alike = all(look.symmetry is group[0].symmetry for group in sums for look in group)
+    return fits and alike and forward_plan(pieces.table).slides and pieces.table.cells == len(pieces)
+
+
+def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> SlidingLooks:
+    """For puzzles where `can_slide`."""
+    table, bits = pieces.table, (len(pieces.kinds[0].slots) - 1).bit_length()
+    looks = [look for group in sums for look in group]
+    place = np.zeros((len(sums), table.cells), dtype=np.uint8)
+    which = np.full((len(sums), table.values), 255, dtype=np.uint8)
+    shift = np.zeros((len(sums), table.values), dtype=np.uint8)
+    group_of, tables, is_dense = [], {}, []
+    for g, group in enumerate(sums):
+        for look in group:
+            place[g] = pieces.place[look.slots[0]]
+            for i, piece in enumerate(look.asked.tolist()):
+                value = table.goals[0, pieces.cells[piece][0]]
+                which[g, value], shift[g, value] = len(group_of), bits * i
+            group_of.append(g)
+            count = len(look.asked)
+            is_dense.append(1 << (bits * count) > MOST_SPARSE)
+            if id(look.table) not in tables:
+                tables[id(look.table)] = look.table.entries if is_dense[-1] else sparse(look.table, bits)
+    entries, starts = joined(list(tables.values()))
+    offset_of = dict(zip(tables, starts.tolist(), strict=True))
+    return SlidingLooks(
+        table.values,
+        bits,
+        read_only(place),
+        read_only(which),
+        read_only(shift),
+        read_only(np.array(group_of, dtype=np.uint8)),
+        read_only(np.array([len(look.asked) for look in looks], dtype=np.uint16)),
+        read_only(np.array(is_dense, dtype=np.uint8)),
+        read_only(np.array([offset_of[id(look.table)] for look in looks], dtype=np.int64)),
+        entries,
+        read_only(np.unique(table.goals[0])),
+    )
+
+
+def joined(tables: Sequence[U8]) -> tuple[U8, I64]:
+    """All of them in one piece of memory, and where each begins."""
+    starts = np.cumsum([0, *map(len, tables)])
+    return read_only(tables[0] if len(tables) == 1 else np.concatenate(tables)), starts[:-1].astype(np.int64)
+
+
+def sparse(table: PatternTable, bits: int) -> U8:
+    """uint8[2^(bits * k)]: by the places of the pieces as one number, the first in the lowest bits."""
+    how = table.pattern.folded
+    result = np.full(1 << (bits * len(how.kind)), 255, dtype=np.uint8)
+    spread_out(how, table.entries, bits, result, np.zeros(len(how.kind), dtype=np.int64))
+    return result
+
+
+@compiled_loop
+def spread_out(how: Ranking, entries: U8, bits: Number, result: U8, slots: I64) -> None:
+    """Write every entry to where its places are."""
+    for number in range(entries.shape[0]):
+        unrank_places(how, number, slots)
+        code = np.int64(0)
+        for i in range(slots.shape[0]):
+            code |= np.int64(how.place[slots[i]]) << (bits * i)
+        result[code] = entries[number]
+
+
 @implements(kept_size, SlidingLooks)
 def _sliding_size(guide: SlidingLooks) -> Number:
     return 2 * guide.group.shape[0] + guide.place.shape[0]
@@ -256,7 +334,7 @@ def _places_kept(guide: SlidingLooks, states: States, row: Number, kept: I32, at
                 break
     for look in range(looks):
         if found == guide.goal_values.shape[0]:
-            kept[at, looks + look] = _entry(guide, np.uint64(look), np.uint64(kept[at, look]))
+            kept[at, looks + look] = _entry(guide, np.uint64(look), np.uint64(kept[at, look]) & ALL_PLACES)
             kept[at, 2 * looks + guide.group[look]] += kept[at, looks + look]
     if found < guide.goal_values.shape[0]:
         kept[at, 2 * looks] = UNKNOWN
@@ -268,7 +346,7 @@ def _places_after(
 ) -> Number:
     """The places of a look after its piece of this value has gone from cell `there` to cell `here`."""
     by = np.int64(guide.place[g, here]) - np.int64(guide.place[g, there])
-    return np.uint64(np.int64(kept[at, look]) + (by << np.int64(guide.shift[g, value])))
+    return np.uint64(np.int64(kept[at, look]) + (by << np.int64(guide.shift[g, value]))) & ALL_PLACES
 
 
 @implements(update_kept, SlidingLooks)

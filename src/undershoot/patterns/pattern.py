@@ -10,7 +10,7 @@ import numpy as np
 from undershoot.arrays import U8, read_only
 from undershoot.errors import UndershootError
 from undershoot.patterns.ranking import Ranking
-from undershoot.puzzles.pieces import Pieces, count_arrangements
+from undershoot.puzzles.pieces import Pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +99,3 @@ def rank_by(pieces: Pieces, chosen: Sequence[int]) -> Ranking:
         block=all_turns,
         size=all_turns * prod(choices),
     )
-
-
-def arrangements(pieces: Pieces, chosen: Sequence[int]) -> int:
-    """How many numbers these pieces take."""
-    return int(rank_by(pieces, chosen).size)
-
-
-__all__ = ["Pattern", "arrangements", "count_arrangements", "rank_by"]

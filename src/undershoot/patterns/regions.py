@@ -53,8 +53,8 @@ def cursor_steps(pattern: Pattern, backward: bool) -> CursorSteps:
             for other in slots[after[place, step, slots] != slots].tolist():
                 if other != slot:
                     moved[place, step] |= np.uint64(1 << int(pieces.place[other]))
-    arrays = (steps.legal[slots], steps.cost[slots], landing, moved, after, slots)
-    return CursorSteps(*(read_only(np.ascontiguousarray(array)) for array in arrays))
+    legal, cost = np.ascontiguousarray(steps.legal[slots]), np.ascontiguousarray(steps.cost[slots])
+    return CursorSteps(read_only(legal), read_only(cost), read_only(landing), read_only(moved), read_only(after), slots.copy())
 
 
 @inner

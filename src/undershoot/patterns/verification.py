@@ -8,6 +8,7 @@ justify each other: a table cut off at a constant would pass. So these are check
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -41,14 +42,14 @@ def verify_entries(
     has_regions = pattern.is_additive and pattern.has_cursor
     block = int(how.choices[-1]) if has_regions else int(how.block)
     size, step = int(how.size) // block, max(1, CHUNK // block)
-    regions = cursor_steps(pattern, backward=False) if has_regions else None
-    steps = None if has_regions else steps_of(pattern, backward=False)
+    arguments: Any = (how, steps_of(pattern, backward=False))
+    if has_regions:
+        arguments = (pattern.folded, cursor_steps(pattern, backward=False))
 
     def check(first: int) -> int:
         work, last = np.zeros((3, len(how.kind)), dtype=np.int64), min(first + step, size)
-        if regions is not None:
-            return int(check_regions(pattern.folded, regions, entries, goals, first, last, work))
-        return int(check_entries(how, steps, entries, goals, first, last, work))
+        kernel: Any = check_regions if has_regions else check_entries
+        return int(kernel(*arguments, entries, goals, first, last, work))
 
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         for number, wrong in enumerate(pool.map(check, range(0, size, step))):

@@ -19,6 +19,7 @@ class CubeNotation:
 
     def __init__(self, table: MoveTable, geometry: CubeGeometry, space: CubeSpace) -> None:
         self.table, self.geometry, self.space = table, geometry, space
+        self.symbols = tuple(FACES)
         faces = " ".join(FACES)
         self.help = f'moves such as "R U2 F\'" (faces {faces}, rotations x y z), or {table.cells} facelets in the order {faces}'
 

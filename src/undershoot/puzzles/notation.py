@@ -16,6 +16,8 @@ class Notation(Protocol):
 
     help: str
     """One line that says what `parse` takes."""
+    symbols: tuple[str, ...]
+    """What people write for each value."""
 
     def parse(self, text: str) -> U8:
         """uint8[n], from a state or from a scramble played on the (first) goal."""

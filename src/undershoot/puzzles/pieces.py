@@ -7,7 +7,6 @@ that says where the piece is and how it is turned. A move sends slots to slots, 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 
 import numpy as np
 
@@ -101,8 +100,8 @@ class Pieces:
         row, column = np.nonzero(shown >= 0)
         result[row, shown[row, column]] = slots[column]
         if (result == NOWHERE).any():
-            row = int(np.argmax((result == NOWHERE).any(axis=1)))
-            raise MalformedState(f"state {row} lacks a piece of this puzzle: {states[row].tolist()}")
+            wrong = int(np.argmax((result == NOWHERE).any(axis=1)))
+            raise MalformedState(f"state {wrong} lacks a piece of this puzzle: {states[wrong].tolist()}")
         return result
 
 
@@ -237,8 +236,3 @@ def _codes(table: MoveTable, cells: Sequence[Sequence[int]], stickers: I32, kind
             if slot == home[0]:
                 result[code] = p
     return result
-
-
-def count_arrangements(places: int, pieces: int) -> int:
-    """In how many ways so many different pieces stand in so many places."""
-    return prod(range(places - pieces + 1, places + 1))

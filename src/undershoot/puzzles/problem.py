@@ -56,6 +56,10 @@ class Problem:
         single = tuple((cell,) for cell in range(self.table.cells))
         return encodings.of_pieces(self.table, self.pieces or single, name == "pairs", canonical)
 
+    def symbol(self, value: int) -> str:
+        """What a value is called."""
+        return str(value)
+
     def format(self, states: States) -> str:
         """One state as text: its values."""
         return " ".join(map(str, one_state(states).tolist()))

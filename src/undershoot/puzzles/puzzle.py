@@ -39,6 +39,10 @@ class Puzzle(Problem):
         self.check_solvable(states)
         return states
 
+    def symbol(self, value: int) -> str:
+        """What people write for a value."""
+        return self.notation.symbols[value]
+
     def format(self, states: States) -> str:
         """One state as text that `parse` takes."""
         self.table.check_states(one_state(states)[None])

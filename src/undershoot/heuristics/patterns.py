@@ -1,0 +1,158 @@
+"""PatternHeuristic: the largest of several sums of pattern tables, which never overestimates."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from undershoot.arrays import F32, States, read_only
+from undershoot.errors import MalformedState, UndershootError
+from undershoot.guarantees import PROVEN, Guarantee, Rounding
+from undershoot.heuristics.analytic import check_shape
+from undershoot.heuristics.pattern_guides import can_slide, joined, sliding_looks, slot_looks
+from undershoot.kernels.guides import values_of
+from undershoot.patterns.cache import table_of
+from undershoot.patterns.looks import Look
+from undershoot.patterns.pattern import Pattern
+from undershoot.patterns.sets import PatternSet, piece_names
+from undershoot.patterns.tables import PatternTable
+from undershoot.puzzles.moves import Symmetry
+from undershoot.puzzles.pieces import Pieces
+from undershoot.puzzles.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class PatternHeuristic:
+    """Searches evaluate it inside their compiled loop.
+
+    PROVEN by construction: what a pattern costs is at most what any state costs that looks like it, a symmetry keeps costs, and
+    only looks are added of which no move costs two (`check_sum`).
+    """
+
+    name: str
+    pieces: Pieces
+    sums: tuple[tuple[Look, ...], ...]
+    tables: tuple[PatternTable, ...]
+    guarantee: Guarantee = PROVEN
+    rounding: Rounding = Rounding.INTEGER
+
+    def __post_init__(self) -> None:
+        for group in self.sums:
+            check_sum(self.pieces, group)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the move table."""
+        return self.pieces.table.fingerprint
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether one move changes its value by no more than it costs: so do all sums of looks."""
+        return True
+
+    @cached_property
+    def _guide(self) -> Any:
+        if can_slide(self.pieces, self.sums):
+            return sliding_looks(self.pieces, self.sums)
+        looks = [look for group in self.sums for look in group]
+        tables = {id(look.table): look.table.entries for look in looks}
+        entries, starts = joined(list(tables.values()))
+        where = dict(zip(tables, starts.tolist(), strict=True))
+        offsets = np.array([where[id(look.table)] for look in looks], dtype=np.int64)
+        return slot_looks(self.pieces, self.sums, entries, offsets)
+
+    def guide(self) -> Any:
+        """For searches. All threads share it: it has nothing to work in."""
+        return self._guide
+
+    def __call__(self, states: States) -> F32:
+        """float32[B]."""
+        check_shape(self.pieces.table, states)
+        self.pieces.table.check_states(states)
+        values: F32 = values_of(self._guide, read_only(states))
+        if np.isnan(values).any():
+            row = int(np.argmax(np.isnan(values)))
+            raise MalformedState(f"state {row} lacks a piece of this puzzle: {states[row].tolist()}")
+        return values
+
+
+def check_sum(pieces: Pieces, looks: Sequence[Look]) -> None:
+    """Refuse to add looks if a move may cost two of them, wherever the pieces stand."""
+    if len(looks) < 2:
+        return
+    if not all(look.table.pattern.is_additive for look in looks):
+        raise UndershootError("patterns are added only if each counts the moves of its own pieces alone")
+    followed = [set(look.asked.tolist()) for look in looks]
+    for i, one in enumerate(followed):
+        for other in followed[:i]:
+            if one & other:
+                raise UndershootError(
+                    f"patterns that share a piece cannot be added: piece {min(one & other)} would count twice"
+                )
+    table, cursor = pieces.table, pieces.cursor
+    moved = (pieces.after != np.arange(table.cells)) & table.legal[:, :, None]
+    for kind in {int(pieces.kind_of[p]) for group in followed for p in group}:
+        slots = pieces.kinds[kind].slots
+        for c, a in np.argwhere(table.legal):
+            places = [row for row in slots if moved[c, a, row].any() and not (cursor is not None and c in row)]
+            if len(places) > 1 or (places and len({int(pieces.kind_of[p]) for group in followed for p in group}) > 1):
+                raise UndershootError(
+                    f"these patterns cannot be added: the move {table.action_names[a]} moves {len(places)} pieces at once, "
+                    "and may count twice; take the larger instead"
+                )
+
+
+def pattern_heuristic(
+    puzzle: Problem,
+    chosen: PatternSet,
+    cache_dir: Path | str | None = None,
+    threads: int | None = None,
+    progress: Callable[[str, str, int, int], None] | None = None,
+) -> PatternHeuristic:
+    """The heuristic of a set. Tables come from the cache or are made; of those that a symmetry maps onto each other, one.
+
+    progress: called with the pieces of a pattern, what is being done, how much of it is, and how much there is.
+    """
+    names, tables = piece_names(puzzle, chosen.pieces), []
+    looks: dict[Pattern, Look] = {}
+    for pattern in chosen.patterns:
+        known = _image_of_known(puzzle, tables, pattern)
+        if known is None:
+            called = " ".join(names[piece] for piece in pattern.followed)
+            report = None if progress is None else partial(progress, called)
+            tables.append(table_of(pattern, puzzle.name, cache_dir, threads, report))
+            known = Look(tables[-1])
+        looks[pattern] = known
+    sums = [
+        tuple(_through(looks[pattern], symmetry) for pattern in group)
+        for symmetry in chosen.symmetries
+        for group in chosen.sums
+    ]
+    return PatternHeuristic(f"patterns {chosen.name}", chosen.pieces, tuple(sums), tuple(tables))
+
+
+def _image_of_known(puzzle: Problem, tables: Sequence[PatternTable], pattern: Pattern) -> Look | None:
+    """A look at a table that is there already which follows the pieces of this pattern."""
+    if len(puzzle.table.goals) > 1:
+        return None
+    for table in tables:
+        if table.pattern.is_additive == pattern.is_additive and len(table.pattern.followed) == len(pattern.followed):
+            for symmetry in puzzle.table.symmetries:
+                look = Look(table, symmetry)
+                if set(look.asked.tolist()) == set(pattern.followed):
+                    return look
+    return None
+
+
+def _through(look: Look, symmetry: Symmetry | None) -> Look:
+    """A look through one more symmetry."""
+    if symmetry is None:
+        return look
+    if look.symmetry is None:
+        return Look(look.table, symmetry)
+    first, then = symmetry, look.symmetry
+    joint = Symmetry(first.cells[then.cells], then.values[first.values], then.actions[first.actions])
+    return Look(look.table, joint)

@@ -1,0 +1,156 @@
+"""Pattern tables on disk, so that each is made once.
+
+Others may write to the cache, and a table that the cursor was folded out of cannot be checked by itself: it counts only if this
+installation made it. It is read into memory rather than mapped, since a mapped file could change after it was checked.
+"""
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from undershoot import trust
+from undershoot.arrays import U8
+from undershoot.errors import GaveOut
+from undershoot.files import cache_folder, written_atomically
+from undershoot.oracles.size import bytes_text
+from undershoot.patterns.pattern import Pattern
+from undershoot.patterns.tables import PatternTable, make_table
+from undershoot.patterns.verification import WrongPatternTable, verify_entries
+from undershoot.trust import Passed
+
+FORMAT = "undershoot pattern table 1"
+HEADER = 1024
+"""Bytes of JSON and blanks before the entries."""
+Progress = Callable[[str, int, int], None]
+
+
+class DamagedPattern(Exception):
+    """A file that is not the pattern table it should be."""
+
+
+def table_of(
+    pattern: Pattern,
+    name: str,
+    cache_dir: Path | str | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    again: bool = False,
+) -> PatternTable:
+    """The table of a pattern of the puzzle of this name: from the cache, or made, verified, and then cached.
+
+    again: make it in any case.
+    """
+    path = path_of(pattern, name, cache_dir)
+    if not again:
+        try:
+            return load(path, pattern, progress)
+        except OSError:
+            pass  # usually it is missing; saving it shows what else may be wrong
+        except DamagedPattern as damage:
+            warnings.warn(f"the cached pattern table {path} is not used ({damage}); it is made again", stacklevel=2)
+    _check_disk(path, int(pattern.folded.size))
+    table = make_table(pattern, threads, progress)
+    try:
+        trust.record(Passed.PATTERN, save(path, table))
+    except OSError as error:
+        warnings.warn(f"the pattern table could not be cached as {path}: {error.strerror or error}", stacklevel=2)
+    return table
+
+
+def is_cached(pattern: Pattern, name: str, cache_dir: Path | str | None = None) -> bool:
+    """Whether a file is there; whether it counts shows when it is read."""
+    return path_of(pattern, name, cache_dir).is_file()
+
+
+def path_of(pattern: Pattern, name: str, cache_dir: Path | str | None = None) -> Path:
+    """Where the table of a pattern is kept."""
+    folder = (Path(cache_dir) if cache_dir is not None else cache_folder()) / "patterns"
+    pieces = hashlib.sha256(json.dumps([list(pattern.followed), pattern.is_additive]).encode()).hexdigest()[:16]
+    return folder / f"{name}-{pattern.pieces.table.fingerprint[:16]}-{len(pattern.followed)}-{pieces}.pattern"
+
+
+def _check_disk(path: Path, size: int) -> None:
+    """Say that there is no room before the work begins."""
+    folder = path.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        status = os.statvfs(folder)
+    except (OSError, AttributeError):
+        return
+    free = status.f_bavail * status.f_frsize
+    if free < size + HEADER:
+        raise GaveOut(
+            f"a pattern table of {bytes_text(size)} does not fit on the disk of {folder}, where {bytes_text(free)} are free; "
+            "make room, or set UNDERSHOOT_CACHE_DIR to a folder elsewhere"
+        )
+
+
+def save(path: Path, table: PatternTable) -> str:
+    """Write a table in one piece or not at all; returns its digest."""
+    about = {**_about(table.pattern), "seconds": table.seconds}
+    digest = _digest(about, table.entries)
+    header = json.dumps({**about, "sha256": digest}).encode()
+    with written_atomically(path, follow_links=False) as file:
+        file.write(header.ljust(HEADER - 1) + b"\n")
+        file.write(np.ascontiguousarray(table.entries).data)
+    return digest
+
+
+def load(path: Path, pattern: Pattern, progress: Progress | None = None) -> PatternTable:
+    """Read a table; DamagedPattern if it is not the one of this pattern, byte for byte as this installation wrote it."""
+    if not path.is_file():  # a pipe would never end
+        raise FileNotFoundError(path)
+    with path.open("rb") as file:
+        about, checksum = _header(file)
+        for key, value in _about(pattern).items():
+            if about.get(key) != value:
+                raise DamagedPattern(f"its {key} is another one")
+        entries = np.empty(int(pattern.folded.size), dtype=np.uint8)
+        if file.readinto(memoryview(entries)) != len(entries) or file.read(1):
+            raise DamagedPattern("it is cut off, or too long")
+    digest = _digest(about, entries)
+    if checksum != digest:
+        raise DamagedPattern("its checksum is wrong")
+    seconds = about.get("seconds")
+    if not isinstance(seconds, float):
+        raise DamagedPattern("it does not say what it took")
+    if not trust.has_passed(Passed.PATTERN, digest):
+        if pattern.has_cursor:
+            raise DamagedPattern("this installation did not make it, and without the cursor's places it cannot be checked")
+        try:
+            verify_entries(pattern, entries, progress=progress and (lambda done, of: progress("verifying", done, of)))
+        except WrongPatternTable as error:
+            raise DamagedPattern(str(error)) from error
+        trust.record(Passed.PATTERN, digest)
+    return PatternTable(pattern, entries, seconds, path)
+
+
+def _header(file: BinaryIO) -> tuple[dict[str, Any], object]:
+    try:
+        about = dict(json.loads(file.read(HEADER)))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise DamagedPattern("it does not begin as a pattern table does") from error
+    return about, about.pop("sha256", None)
+
+
+def _about(pattern: Pattern) -> dict[str, Any]:
+    """What a file must say of itself."""
+    return {
+        "format": FORMAT,
+        "fingerprint": pattern.pieces.table.fingerprint,
+        "followed": [list(pattern.pieces.cells[piece]) for piece in pattern.folded.pieces.tolist()],
+        "is_additive": pattern.is_additive,
+    }
+
+
+def _digest(about: dict[str, Any], entries: U8) -> str:
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    digest.update(np.ascontiguousarray(entries).data)
+    return digest.hexdigest()

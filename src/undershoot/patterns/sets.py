@@ -1,0 +1,231 @@
+"""Sets of patterns by name, by their pieces, or chosen by size.
+
+6-6-3              sliding tiles in three sets, whose costs are added
+6-6-3+reflected    and once more through the reflection of the board; the larger sum counts
+corners+7+7        the corners of the cube, and two sets of seven edges; the largest counts
+1 2 5 / 3 4 7      by the names of the pieces
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from undershoot.errors import NotAvailable, UndershootError
+from undershoot.kernels.plan import forward_plan
+from undershoot.patterns.pattern import Pattern, rank_by
+from undershoot.puzzles.moves import Symmetry
+from undershoot.puzzles.pieces import Pieces, pieces_of
+from undershoot.puzzles.problem import Problem
+
+REFLECTED = "reflected"
+MOST_ENTRIES = 60_000_000
+"""Of a table that is chosen by size, while it is made."""
+BY_CELLS = {
+    (4, 4, "5-5-5"): ("1 2 5 6 9", "3 4 7 8 12", "10 11 13 14 15"),
+    (4, 4, "6-6-3"): ("1 5 6 9 10 13", "7 8 11 12 14 15", "2 3 4"),
+    (4, 4, "7-8"): ("9 10 11 12 13 14 15", "1 2 3 4 5 6 7 8"),
+    (5, 5, "5-5-5-5-4"): ("1 2 6 7 11", "3 4 5 9 10", "8 12 13 14 18", "15 19 20 23 24", "16 17 21 22"),
+    (5, 5, "6-6-6-6"): ("1 2 6 7 11 12", "3 4 5 8 9 10", "13 14 15 18 19 20", "16 17 21 22 23 24"),
+}
+"""Cells of the goal with the blank last, counted from 1, by rows, columns and the set's name."""
+EDGES = ["UF", "UR", "UB", "UL", "FR", "BL", "DF", "DB", "FL", "BR", "DR", "DL"]
+"""The first k of them and their image under half a turn about the front cover all twelve edges, from k = 6 on."""
+DEFAULTS = {"tiles-4x4": "6-6-3+reflected", "tiles-5x5": "5-5-5-5-4+reflected", "cube-3x3": "corners+6+6"}
+LARGER = {"tiles-4x4": ("5-5-5+reflected", "6-6-3+reflected", "7-8+reflected"), "cube-3x3": ("corners+6+6", "corners+7+7")}
+LARGER["tiles-5x5"] = ("5-5-5-5-4+reflected", "6-6-6-6+reflected")
+
+
+@dataclass(frozen=True, eq=False)
+class PatternSet:
+    """Which patterns are followed, and how their costs make a value."""
+
+    name: str
+    pieces: Pieces
+    sums: tuple[tuple[Pattern, ...], ...]
+    """The costs of each of these are added; the largest sum counts."""
+    symmetries: tuple[Symmetry | None, ...] = (None,)
+    """Through which every sum is looked up."""
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """All of them."""
+        return tuple(pattern for group in self.sums for pattern in group)
+
+
+def piece_names(puzzle: Problem, pieces: Pieces) -> tuple[str, ...]:
+    """What people call them: the symbols on their cells in the goal."""
+    goal = puzzle.table.goals[0]
+    return tuple("".join(puzzle.symbol(int(goal[cell])) for cell in cells) for cells in pieces.cells)
+
+
+def names_of_sets(puzzle: Problem) -> tuple[str, ...]:
+    """Those that are worth knowing, the default first."""
+    family = puzzle.name.removesuffix("-blank-first").removesuffix("-qtm")
+    default = default_name(puzzle)
+    return tuple(dict.fromkeys((default, *LARGER.get(family, ()))))
+
+
+def default_name(puzzle: Problem) -> str:
+    """The set that is taken if none is named."""
+    family = puzzle.name.removesuffix("-blank-first").removesuffix("-qtm")
+    if family in DEFAULTS:
+        return DEFAULTS[family]
+    pieces = pieces_of(puzzle)
+    joint = "-" if forward_plan(puzzle.table).slides else "+"
+    sizes = [str(size) for size in _sizes(pieces, joint == "-")]
+    reflected = joint == "-" and _reflection(puzzle) is not None and len(sizes) > 1
+    return joint.join(sizes) + (f"+{REFLECTED}" if reflected else "")
+
+
+def _sizes(pieces: Pieces, is_additive: bool) -> list[int]:
+    """As many pieces to a pattern as MOST_ENTRIES allows, in sets that cover all of them."""
+    movable = [p for p in range(len(pieces)) if p != pieces.cursor]
+    sizes = []
+    for kind in range(len(pieces.kinds)):
+        mine = [p for p in movable if pieces.kind_of[p] == kind]
+        extra = [pieces.cursor] if pieces.cursor is not None else []
+        largest = max(k for k in range(1, len(mine) + 1) if k == 1 or rank_by(pieces, mine[:k] + extra).size <= MOST_ENTRIES)
+        parts = -(-len(mine) // largest)
+        even = [len(mine) // parts + (i < len(mine) % parts) for i in range(parts)]
+        sizes += even if is_additive else [largest] * parts
+    return sizes
+
+
+def pattern_set(puzzle: Problem, name: str | None = None) -> PatternSet:
+    """The set of this name, or these pieces; the default one if none is given."""
+    pieces = pieces_of(puzzle)
+    text = (name or default_name(puzzle)).strip()
+    if "/" in text or not re.fullmatch(r"(\d+|corners|edges)([-+](\d+|corners|edges|reflected))*", text):
+        return _by_pieces(puzzle, pieces, text)
+    parts = text.split("+")
+    symmetries: tuple[Symmetry | None, ...] = (None,)
+    if REFLECTED in parts:
+        parts.remove(REFLECTED)
+        reflection = _reflection(puzzle)
+        if reflection is None:
+            raise NotAvailable(f"{puzzle.name} has no reflection that keeps its goal; leave out +{REFLECTED}")
+        symmetries = (None, reflection)
+    if any("-" in part for part in parts):
+        sums = [_tiles(puzzle, pieces, part) for part in parts]
+    else:
+        sums = [(group,) for group in _windows(puzzle, pieces, parts)]
+    is_additive = any(len(group) > 1 for group in sums) or (forward_plan(puzzle.table).slides and "corners" not in text)
+    made = tuple(tuple(Pattern(pieces, group, is_additive) for group in groups) for groups in sums)
+    return PatternSet(text, pieces, made, symmetries)
+
+
+def _reflection(puzzle: Problem) -> Symmetry | None:
+    """A symmetry that is not the identity and keeps the goal, of a puzzle with a cursor."""
+    table = puzzle.table
+    others = [s for s in table.symmetries if (s.cells != np.arange(table.cells)).any()]
+    return others[0] if others and table.cursor is not None and len(table.goals) == 1 else None
+
+
+def _tiles(puzzle: Problem, pieces: Pieces, name: str) -> tuple[tuple[int, ...], ...]:
+    """Tiles in sets of these sizes."""
+    if not forward_plan(puzzle.table).slides:
+        raise NotAvailable(
+            f"{name} adds patterns, which is for sliding tiles; {puzzle.name} takes sets such as {default_name(puzzle)}"
+        )
+    cells, cursor = puzzle.table.cells, pieces.cursor
+    sizes = [int(size) for size in name.split("-")]
+    if sum(sizes) != cells - 1 or min(sizes) < 1:
+        raise UndershootError(f"{name} is {sum(sizes)} tiles; {puzzle.name} has {cells - 1}")
+    columns = int(puzzle.table.landing[0].max())
+    known = BY_CELLS.get((cells // columns, columns, name))
+    if known is None:
+        ends = list(accumulate(sizes, initial=0))
+        groups = [list(range(first, last)) for first, last in pairwise(ends)]
+    else:
+        groups = [[int(cell) - 1 for cell in group.split()] for group in known]
+    if cursor is not None and pieces.cells[cursor][0] == 0:  # the blank is first: the same board turned round
+        groups = [[cells - 1 - cell for cell in group] for group in groups]
+    by_cell = {home[0]: p for p, home in enumerate(pieces.cells)}
+    return tuple(tuple(sorted(by_cell[cell] for cell in group)) for group in groups)
+
+
+def _windows(puzzle: Problem, pieces: Pieces, parts: Sequence[str]) -> list[tuple[int, ...]]:
+    """Pieces in sets of these sizes, evenly spread over those of the kind that has room for them."""
+    names, movable = piece_names(puzzle, pieces), [p for p in range(len(pieces)) if p != pieces.cursor]
+    by_kind = [[p for p in movable if pieces.kind_of[p] == kind] for kind in range(len(pieces.kinds))]
+    cubies = {"corners": 3, "edges": 2}
+    result: list[tuple[int, ...]] = []
+    for part in parts:
+        if part in cubies:
+            chosen = [p for p in movable if len(pieces.cells[p]) == cubies[part]]
+            if not chosen:
+                raise NotAvailable(f"{puzzle.name} has no {part}")
+            result.append(tuple(chosen))
+    sizes = [int(part) for part in parts if part not in cubies]
+    edges = [names.index(_as_named(edge, names)) for edge in EDGES] if puzzle.name.startswith("cube-3x3") else []
+    for number, size in enumerate(sizes):
+        if edges:
+            result.append(_edge_window(puzzle, pieces, edges, size, number))
+            continue
+        rooms = [mine for mine in by_kind if len(mine) >= size]
+        if not rooms or size < 1:
+            raise UndershootError(f"a set of {size} pieces was asked for; {puzzle.name} has {[len(mine) for mine in by_kind]}")
+        mine = rooms[0] if len(by_kind) == 1 else _room_for(by_kind, sizes, number)
+        same = (
+            [k for k, other in enumerate(sizes) if _room_for(by_kind, sizes, k) is mine]
+            if len(by_kind) > 1
+            else range(len(sizes))
+        )
+        place = list(same).index(number)
+        first = 0 if len(same) == 1 else (len(mine) - size) * place // (len(same) - 1)
+        result.append(tuple(mine[first : first + size]))
+    return result
+
+
+def _room_for(by_kind: list[list[int]], sizes: Sequence[int], number: int) -> list[int]:
+    """Of several kinds, the one whose turn it is: each takes sizes until its pieces are covered."""
+    kind, covered = 0, 0
+    for k in range(number + 1):
+        if covered >= len(by_kind[kind]) and kind + 1 < len(by_kind):
+            kind, covered = kind + 1, 0
+        covered += sizes[k]
+    return by_kind[kind]
+
+
+def _as_named(edge: str, names: Sequence[str]) -> str:
+    return next(name for name in names if sorted(name) == sorted(edge))
+
+
+def _edge_window(puzzle: Problem, pieces: Pieces, edges: list[int], size: int, number: int) -> tuple[int, ...]:
+    """The first edges, and for the second set their image under half a turn."""
+    if not 1 <= size <= len(edges) or number > 1:
+        raise UndershootError(f"{puzzle.name} takes one or two sets of 1 to {len(edges)} edges")
+    chosen = edges[:size]
+    if number == 1:
+        names = piece_names(puzzle, pieces)
+        turned = str.maketrans("UDLR", "DURL")
+        chosen = [names.index(_as_named(names[p].translate(turned), names)) for p in chosen]
+    return tuple(chosen)
+
+
+def _by_pieces(puzzle: Problem, pieces: Pieces, text: str) -> PatternSet:
+    """Pieces by their names, sets separated by a slash: added where that may be done, otherwise the largest counts."""
+    names = piece_names(puzzle, pieces)
+    known = {name: p for p, name in enumerate(names) if p != pieces.cursor}
+    groups = []
+    for part in text.split("/"):
+        chosen = []
+        for word in part.split():
+            if word not in known:
+                raise UndershootError(
+                    f'"{word[:40]}" is no piece of {puzzle.name} and no set of patterns; sets are '
+                    f"{', '.join(names_of_sets(puzzle))}, pieces are {' '.join(known)}"
+                )
+            chosen.append(known[word])
+        if not chosen:
+            raise UndershootError(
+                f'a set of patterns lists pieces between slashes, such as "1 2 5 / 3 4 7"; "{text[:60]}" came'
+            )
+        groups.append(tuple(chosen))
+    slides = forward_plan(puzzle.table).slides
+    sums = (tuple(groups),) if slides else tuple((group,) for group in groups)
+    made = tuple(tuple(Pattern(pieces, group, slides) for group in those) for those in sums)
+    return PatternSet(" / ".join(" ".join(names[p] for p in group) for group in groups), pieces, made)
