@@ -18,7 +18,7 @@ from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.oracles.size import checked_radius
 from undershoot.oracles.verification import WrongTable, verify
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.puzzle import Puzzle, check_puzzle
 from undershoot.trust import Passed
 
 FORMAT = "undershoot distance table 2"
@@ -39,6 +39,7 @@ def oracle(
     cache_dir: by default a folder of the platform's cache. Others may write there: a table that was not made or verified by
     this installation is verified first. One that is damaged or wrong is made anew, with a warning.
     """
+    check_puzzle(puzzle, "us.oracle")
     radius = checked_radius(radius)
     folder = (Path(cache_dir) if cache_dir is not None else cache_folder()) / "oracles"
     for known in dict.fromkeys((radius, None)):

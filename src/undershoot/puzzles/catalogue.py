@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from undershoot.errors import PuzzleFileError, UnknownPuzzle
+from undershoot.errors import PuzzleFileError, UnknownPuzzle, what_came
 from undershoot.puzzles import cubes, lights_out, pancake, puzzle_file, tiles, topspin
 from undershoot.puzzles.puzzle import Puzzle
 
@@ -94,6 +94,8 @@ ALIASES = {"8-puzzle": "tiles-3x3", "15-puzzle": "tiles-4x4", "24-puzzle": "tile
 
 def puzzle(name: str | Path) -> Puzzle:
     """The puzzle of this name, or from the puzzle file at this path (anything that ends in .toml)."""
+    if not isinstance(name, (str, Path)):
+        raise UnknownPuzzle(f"a puzzle has a name, such as tiles-3x3, or the path of a .toml file; {what_came(name)} came")
     name = str(name)
     if name.endswith(".toml"):
         return from_file(Path(name))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from undershoot.arrays import I64, U8, Bools, States, freeze_arrays
-from undershoot.errors import MalformedState, NotAvailable, UndershootError, UnsolvableState
+from undershoot.errors import MalformedState, NotAvailable, UndershootError, UnsolvableState, what_came
 from undershoot.puzzles import encoding as encodings
 from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.encoding import Encoding
@@ -19,6 +19,12 @@ from undershoot.puzzles.spaces import Space
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+
+def check_puzzle(puzzle: object, asker: str) -> None:
+    """Refuse what is no puzzle, such as its name, in a sentence."""
+    if not isinstance(puzzle, Puzzle):
+        raise UndershootError(f'{asker} takes a puzzle first, such as us.puzzle("tiles-3x3"); {what_came(puzzle)} came')
 
 
 @dataclass(frozen=True, eq=False)
