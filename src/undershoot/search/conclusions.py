@@ -120,16 +120,25 @@ def _bound(ending: Ending, guarantee: Guarantee) -> float:
 def _optimality(ending: Ending, lower_bound: int, guarantee: Guarantee) -> Optimality:
     if ending.cost is None:
         return Optimality(OptimalityKind.UNKNOWN)
+    # A bound that holds by h0 alone rests on nothing else.
+    provided = guarantee.provided if guarantee.standing is Standing.PROVEN else ""
     if ending.cost == lower_bound:
-        return Optimality(OptimalityKind.PROVEN)
+        return Optimality(OptimalityKind.PROVEN, provided=provided)
     is_solved = ending.status is Status.SOLVED
     probability = guarantee.solution_probability
     if probability is not None and is_solved and ending.weight == 1 and ending.one_path_suffices:
-        return Optimality(OptimalityKind.CALIBRATED, probability=probability, population=guarantee.population)
+        return Optimality(
+            OptimalityKind.CALIBRATED,
+            probability=probability,
+            population=guarantee.population,
+            provided=guarantee.provided,
+        )
     # The weight bounds the cost only of a search that ran to its end.
     factors = [ending.weight] if guarantee.is_proven and is_solved else []
     factors += [ending.cost / lower_bound] if lower_bound > 0 else []
-    return Optimality(OptimalityKind.BOUNDED, factor=min(factors)) if factors else Optimality(OptimalityKind.UNKNOWN)
+    if not factors:
+        return Optimality(OptimalityKind.UNKNOWN)
+    return Optimality(OptimalityKind.BOUNDED, factor=min(factors), provided=provided)
 
 
 def _overestimates(puzzle: Puzzle, guide: Heuristic, endings: Sequence[Ending], actions: I32, ends: I64) -> I64:
