@@ -22,6 +22,7 @@ _HOMES = {
     "UNKNOWN": "undershoot.oracles.distance_table",
     "heuristic": "undershoot.bundles.loading",
     "load": "undershoot.bundles.loading",
+    "wrap": "undershoot.heuristics.wrapped",
     "solve": "undershoot.search.astar",
     "solve_many": "undershoot.search.astar",
     "SearchOptions": "undershoot.search.options",
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from undershoot.experiments.comparison import compare as compare
     from undershoot.experiments.instances import Instances as Instances
     from undershoot.heuristics.neural import NeuralHeuristic as NeuralHeuristic
+    from undershoot.heuristics.wrapped import wrap as wrap
     from undershoot.kernels.cpu import apply as apply
     from undershoot.kernels.cpu import is_goal as is_goal
     from undershoot.kernels.cpu import successors as successors

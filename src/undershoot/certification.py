@@ -14,7 +14,7 @@ from undershoot.bundles.bundle import CERTIFIED, Bundle
 from undershoot.errors import MalformedState, UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Standing
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic
-from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.heuristics.survey import Survey
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.oracles.verification import Moves, WrongTable, in_chunks, verify
@@ -60,7 +60,7 @@ class Findings:
 
 
 def check_every_state(
-    heuristic: NeuralHeuristic | CalibratedHeuristic,
+    heuristic: LearnedHeuristic | CalibratedHeuristic,
     distances: DistanceTable,
     threads: int = 1,
     progress: Progress | None = None,
@@ -124,7 +124,7 @@ def findings(values: F32, highest: F32, distances: DistanceTable, moves: Moves |
     )
 
 
-def _is_exact(heuristic: NeuralHeuristic | CalibratedHeuristic) -> bool:
+def _is_exact(heuristic: LearnedHeuristic | CalibratedHeuristic) -> bool:
     return (heuristic.network if isinstance(heuristic, CalibratedHeuristic) else heuristic).is_exact
 
 

@@ -68,6 +68,13 @@ class SpaceTooLarge(UndershootError):
     """Enumerating these states would need more memory than there is."""
 
 
+def what_came(value: object) -> str:
+    """What came instead of something else, in a few words: a text as it is, anything else by its type."""
+    if isinstance(value, str):
+        return f'"{value}"' if len(value) <= 60 else f'"{value[:60]}..."'
+    return "nothing" if value is None else f"an object of type {type(value).__name__}"
+
+
 def cannot(do: str, error: OSError, advice: str = "") -> UndershootError:
     """That the system refused to `do` something, with the reason and what to do; GaveOut where the machine gave out."""
     reason = GIVES_OUT.get(error.errno or 0)

@@ -1,6 +1,6 @@
 """What is known, and how surely: of labels, of heuristics, and of solutions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
 from typing import Protocol
@@ -93,6 +93,8 @@ class Guarantee:
     """SAMPLED: the rate holds in each of so many groups; 0 for the population as a whole."""
     claim: str = ""
     """NONE: what somebody says without proof, and how it could be established."""
+    provided: str = ""
+    """What all that is known rests on besides, and nobody can check: see `wrap`."""
 
     @property
     def is_proven(self) -> bool:
@@ -121,6 +123,11 @@ class Guarantee:
     def __str__(self) -> str:
         if self.standing is Standing.NONE:
             return "nothing is known about overestimates" + (f" ({self.claim})" if self.claim else "")
+        return self._known + (f", provided that {self.provided}" if self.provided else "")
+
+    @property
+    def _known(self) -> str:
+        """PROVEN, SAMPLED: what is known, without what it rests on."""
         if self.standing is Standing.PROVEN:
             return "never overestimates" if self.within is None else f"never overestimates within {self.within} of the goal"
         how = "on average over draws of" if self.confidence is None else f"with confidence {at_least(self.confidence)} from"
@@ -132,6 +139,10 @@ class Guarantee:
 
     def joined(self, other: "Guarantee") -> "Guarantee":
         """What is known of the larger of two heuristics."""
+        conditions = dict.fromkeys(condition for condition in (self.provided, other.provided) if condition)
+        return replace(self._joined(other), provided=" and ".join(conditions))
+
+    def _joined(self, other: "Guarantee") -> "Guarantee":
         if self.standing is Standing.PROVEN and other.standing is Standing.PROVEN:
             limits = [limit for limit in (self.within, other.within) if limit is not None]
             return Guarantee(Standing.PROVEN, within=min(limits) if limits else None)
@@ -178,8 +189,14 @@ class Optimality:
     """CALIBRATED: at most 1 minus this of the instances of the population end with a cost above the optimum."""
     population: str = ""
     """CALIBRATED: what instances must be drawn from, all of them, also those whose search is stopped by a limit."""
+    provided: str = ""
+    """What it rests on besides, as in the guarantee of the heuristic."""
 
     def __str__(self) -> str:
+        return self._known + (f", provided that {self.provided}" if self.provided else "")
+
+    @property
+    def _known(self) -> str:
         if self.kind is OptimalityKind.PROVEN:
             return "optimal, proven"
         if self.kind is OptimalityKind.CALIBRATED:

@@ -206,7 +206,7 @@ def test_a_certificate_establishes_the_costs_itself(make: Make) -> None:
     right = explore(us.puzzle("tiles-2x3"))
     for forgery in FORGERIES:
         with pytest.raises(WrongTable):
-            check_every_state(heuristic, forgery(right))  # type: ignore[arg-type]
+            check_every_state(heuristic, forgery(right))
 
 
 def rewritten(path: Path, **changes: Any) -> None:

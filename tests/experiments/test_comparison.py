@@ -1,10 +1,12 @@
 """Instance files, and the same instances for every heuristic."""
 
+import json
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 
+import commands
 import undershoot as us
 from undershoot.experiments.comparison import compare, write_records
 from undershoot.experiments.instances import parse_depths, read_instances, scrambled_instances, uniform_instances
@@ -83,3 +85,21 @@ def test_a_wrong_known_cost_is_noticed(tmp_path: Path) -> None:
     puzzle = us.puzzle("tiles-3x3")
     with pytest.raises(us.UndershootError, match="instance 1 is said to cost 5, but 1 is proven"):
         compare(puzzle, read_instances(puzzle, path), [us.heuristic(puzzle, "base")], us.SearchOptions())
+
+
+def test_a_cost_that_stands_in_the_file_is_not_believed_for_the_gap(tmp_path: Path) -> None:
+    """Who writes a file cannot make solutions look optimal: the gap is to what is proven."""
+    puzzle, path = us.puzzle("tiles-3x3"), tmp_path / "claimed.txt"
+    state = puzzle.format(puzzle.sample(1, 2))
+    search = ("bench", "tiles-3x3", "--heuristics", "base", "--weight", "4", "--instances", str(path), "--json")
+    gaps, costs = [], []
+    path.write_text(f"{state}\n")
+    weighted = us.solve(puzzle, puzzle.parse(state), us.heuristic(puzzle, "base"), us.SearchOptions(weight=4))
+    assert weighted.gap
+    for claimed in ("", f"{weighted.cost}: ", "1: "):
+        path.write_text(f"{claimed}{state}\n")
+        found = json.loads(commands.undershoot(*search).stdout)["heuristics"][0]
+        gaps.append(found["gap_percent"])
+        costs.append(found["proven_rate"])
+    assert gaps == [pytest.approx(100 * weighted.gap / weighted.lower_bound)] * 3
+    assert costs == [0.0] * 3

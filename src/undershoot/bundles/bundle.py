@@ -35,6 +35,7 @@ from undershoot.guarantees import Guarantee, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
 from undershoot.heuristics.neural import Network, NeuralHeuristic
 from undershoot.heuristics.whole_numbers import WholeNetwork
+from undershoot.heuristics.wrapped import NO_DIGEST
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.trust import Passed
 
@@ -42,6 +43,8 @@ FORMAT = "undershoot bundle 3"
 CERTIFIED = "undershoot certificate 2"
 CONFIG, MODEL, ARRAYS, CARD, DEFINITION = "config.json", "model.safetensors", "puzzle.safetensors", "README.md", "puzzle.toml"
 CALIBRATION, EXCEPTIONS, CERTIFICATE = "calibration.json", "exceptions.safetensors", "certificate.json"
+STATED = frozenset(f.name for f in dataclasses.fields(Guarantee)) - {"provided"}
+"""The fields of a guarantee that stand in calibration.json; of a network nothing rests on what cannot be checked."""
 FILES = frozenset({CONFIG, MODEL, ARRAYS, CARD, DEFINITION, CALIBRATION, EXCEPTIONS, CERTIFICATE})
 FLOAT, WHOLE = "float32, fixed order of additions, 1", "whole numbers, whole thresholds, exact on every device, 2"
 """How networks are evaluated; the number at the end grows when values may change."""
@@ -182,13 +185,16 @@ class Bundle:
     def _calibration_document(self) -> dict[str, Any]:
         calibration = self.calibration
         assert calibration is not None
+        if calibration.guarantee.provided:
+            raise UndershootError(f"this calibration is of a function, and cannot be saved: {NO_DIGEST}")
         fields = {f.name: getattr(calibration, f.name) for f in dataclasses.fields(calibration)}
         del fields["exceptions"], fields["exception_costs"]
         # JSON knows no infinity; "inf" answers h0, and every state passes "-inf".
         fields["margin"] = _to_json(calibration.margin)
         for name in ("group_margins", "level_margins"):
             fields[name] = [_to_json(margin) for margin in fields[name]]
-        fields["guarantee"] = dataclasses.asdict(calibration.guarantee)
+        stated = dataclasses.asdict(calibration.guarantee)
+        fields["guarantee"] = {name: value for name, value in stated.items() if name in STATED}
         fields |= {"weights": self.weights_digest, "sentence": str(calibration.guarantee)}
         fields["exceptions"] = hashlib.sha256(self._exceptions).hexdigest() if self._exceptions else None
         return fields

@@ -6,7 +6,7 @@ from pathlib import Path
 from undershoot.bundles.bundle import SHIPPED, Bundle
 from undershoot.bundles.names import LEARNED
 from undershoot.bundles.reading import read_bundle
-from undershoot.errors import UndershootError
+from undershoot.errors import UndershootError, what_came
 from undershoot.files import put_back
 from undershoot.guarantees import Guarantee, Heuristic, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic
@@ -15,6 +15,7 @@ from undershoot.heuristics.catalogue import heuristic as named
 from undershoot.heuristics.combined import Largest
 from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.puzzles import catalogue
+from undershoot.puzzles.problem import check_puzzle
 from undershoot.puzzles.puzzle import Puzzle
 
 
@@ -58,7 +59,7 @@ def _on_cuda(bundle: Bundle) -> LearnedHeuristic | CalibratedHeuristic:
     return CalibratedHeuristic(network, dataclasses.replace(heuristic.calibration, guarantee=guarantee))
 
 
-def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
+def heuristic(puzzle: Puzzle, name: str | Path) -> Heuristic:
     """The heuristic of this name for a puzzle, or in the bundle at this path; joined by "+", the largest of several.
 
     Examples:
@@ -72,6 +73,10 @@ def heuristic(puzzle: Puzzle, name: str) -> Heuristic:
         learned [31.]
         base+small [27.]
     """
+    check_puzzle(puzzle, "us.heuristic")
+    if not isinstance(name, (str, Path)) or not str(name):
+        raise UndershootError(f'a heuristic has a name, such as "base", or the path of a bundle; {what_came(name)} came')
+    name = str(name)
     put_back(Path(name))
     parts = name.split("+")
     if len(parts) > 1 and not Path(name).exists():

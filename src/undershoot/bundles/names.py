@@ -4,7 +4,7 @@ import difflib
 from pathlib import Path
 
 from undershoot.bundles.bundle import CONFIG, SHIPPED
-from undershoot.errors import UndershootError
+from undershoot.errors import UndershootError, what_came
 from undershoot.files import put_back
 from undershoot.puzzles import catalogue
 
@@ -18,6 +18,8 @@ LEARNED = {
 
 def bundle_folder(path: str | Path) -> Path:
     """The folder of a bundle; for a run folder, the bundle in it; by a name alone, one that comes with the package."""
+    if not isinstance(path, (str, Path)) or not str(path):
+        raise UndershootError(f"the path of a bundle is needed, or a name such as tiles-3x3; {what_came(path)} came")
     folder = Path(catalogue.ALIASES.get(str(path), path))
     put_back(folder if not folder.exists() else folder / "bundle")
     if (folder / "bundle" / CONFIG).exists():

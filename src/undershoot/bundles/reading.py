@@ -24,6 +24,7 @@ from undershoot.bundles.bundle import (
     FLOAT,
     FORMAT,
     MODEL,
+    STATED,
     WHOLE,
     Bundle,
 )
@@ -209,7 +210,7 @@ def _guarantee(path: Path, claim: dict[str, Any]) -> Guarantee:
     expect(claim, path, standing=str, within=(int, None), population=str, violation_rate=NUMBER, confidence=(int, float, None))
     expect(claim, path, labels=int, subject=str, groups=int, claim=str)
     _check_words(path, (claim["population"], claim["claim"]))
-    if set(claim) != {field.name for field in dataclasses.fields(Guarantee)}:
+    if set(claim) != STATED:
         raise UndershootError(f"{path} claims what is no guarantee of this version of undershoot")
     return Guarantee(**{**claim, "standing": Standing(claim["standing"]), "subject": Subject(claim["subject"])})
 

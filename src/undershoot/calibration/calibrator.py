@@ -1,7 +1,7 @@
 """What a method of calibration is: what it reads, which labels it takes, how it fits, and what may be said then."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from undershoot.calibration.populations import LabelSource, Population
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, Rounding
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, Calibration
-from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class Calibrator:
     is that of the fresh states on which the result is tried.)"""
     takes: frozenset[LabelSource]
     """The labels that it is sound with."""
-    fit: Callable[[NeuralHeuristic, Wanted, AnyArray | None], Fitted]
-    """From the network, what is wanted, and the scores of all states where they are known already; see `scores_of_space`."""
+    fit: Callable[[LearnedHeuristic, Wanted, AnyArray | None], Fitted]
+    """From a network or function, what is wanted, and all scores where they are known already; see `scores_of_space`."""
     holds_on_average: bool = False
     """Whether there is a form without a confidence, that holds on average over draws."""
     allows_for_arithmetic: bool = True
@@ -84,13 +84,13 @@ class Calibrator:
     tried_on: Population | None = None
     """Of the fresh states on which the result is tried; None for the population that is wanted."""
 
-    def __call__(self, network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None = None) -> Calibration:
+    def __call__(self, network: LearnedHeuristic, wanted: Wanted, scores: AnyArray | None = None) -> Calibration:
         """Fit; what does not go together is refused."""
         self._check(wanted)
         found = self.fit(network, wanted, scores)
         return Calibration(
             self.name,
-            found.guarantee,
+            replace(found.guarantee, provided=network.guarantee.provided),
             found.margin,
             found.group_margins,
             found.level_margins,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from undershoot.arrays import AnyArray
     from undershoot.calibration.calibrator import Calibrator, Wanted
     from undershoot.heuristics.calibrated import Calibration
-    from undershoot.heuristics.neural import NeuralHeuristic
+    from undershoot.heuristics.neural import LearnedHeuristic
 
 METHODS = {
     "scramble": "scramble",
@@ -34,6 +34,6 @@ def calibrator(method: str) -> "Calibrator":
     return found
 
 
-def calibrate(network: "NeuralHeuristic", method: str, wanted: "Wanted", scores: "AnyArray | None" = None) -> "Calibration":
+def calibrate(network: "LearnedHeuristic", method: str, wanted: "Wanted", scores: "AnyArray | None" = None) -> "Calibration":
     """Fit a margin by this method. scores: those of `scores_of_space`, if they are known already."""
     return calibrator(method)(network, wanted, scores)

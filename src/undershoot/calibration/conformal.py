@@ -5,7 +5,7 @@ from undershoot.calibration.calibrator import DRAWN, Calibrator, Fitted, Wanted
 from undershoot.calibration.evidence import Evidence, of_states, order_statistic
 from undershoot.calibration.populations import LabelSource
 from undershoot.guarantees import Guarantee, Standing
-from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic
 
 
 def conformal(evidence: Evidence, alpha: float, confidence: float | None) -> tuple[float, Guarantee]:
@@ -20,7 +20,7 @@ def conformal(evidence: Evidence, alpha: float, confidence: float | None) -> tup
     )
 
 
-def fit(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
+def fit(network: LearnedHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
     """From states drawn for it."""
     evidence = of_states(network, wanted)
     margin, guarantee = conformal(evidence, wanted.alpha, wanted.confidence)

@@ -15,7 +15,7 @@ from undershoot.calibration.populations import LabelSource, Population, draw
 from undershoot.errors import UndershootError
 from undershoot.guarantees import LabelKind, Labels
 from undershoot.heuristics.families import Family
-from undershoot.heuristics.neural import NeuralHeuristic, evaluate
+from undershoot.heuristics.neural import LearnedHeuristic, evaluate
 from undershoot.oracles.distance_table import DistanceTable
 
 MOST_GROUPS = 256
@@ -53,7 +53,7 @@ def score(family: Family, raw: AnyArray, labels: Labels) -> AnyArray:
 
 
 def of_states(
-    network: NeuralHeuristic,
+    network: LearnedHeuristic,
     wanted: Wanted,
     population: Population | None = None,
     source: LabelSource | None = None,
@@ -66,7 +66,7 @@ def of_states(
     return Evidence(sample.population, score(network.family, raw, sample.labels), sample.labels.kind, groups)
 
 
-def scores_of_space(network: NeuralHeuristic, distances: DistanceTable, threads: int) -> AnyArray:
+def scores_of_space(network: LearnedHeuristic, distances: DistanceTable, threads: int) -> AnyArray:
     """float64[N] for every state of a table, in its order."""
     result = np.empty(distances.states)
     true_cost = distances.true_costs(np.float32)

@@ -9,7 +9,7 @@ from undershoot.calibration.levels import level_margins
 from undershoot.calibration.populations import LabelSource, whole_space
 from undershoot.errors import UndershootError
 from undershoot.guarantees import PROVEN
-from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic
 
 
 def exceptions(scores: AnyArray, share: float) -> tuple[float, Bools]:
@@ -26,7 +26,7 @@ def exceptions(scores: AnyArray, share: float) -> tuple[float, Bools]:
     return t, scores > t
 
 
-def fit(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
+def fit(network: LearnedHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
     """From every state."""
     distances = whole_space(network.puzzle, "`exceptions`")
     goals = int(distances.histogram[0])

@@ -6,7 +6,7 @@ from undershoot.calibration.evidence import scores_of_space
 from undershoot.calibration.levels import level_margins
 from undershoot.calibration.populations import LabelSource, whole_space
 from undershoot.guarantees import PROVEN, Guarantee, Standing
-from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.oracles.cache import oracle
 
 
@@ -15,7 +15,7 @@ def exhaustive(scores: AnyArray) -> float:
     return float(scores.max()) if len(scores) else 0.0
 
 
-def fit(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
+def fit(network: LearnedHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
     """From every state, or from every state of a ball."""
     ball = wanted.ball
     distances = whole_space(network.puzzle, "`exhaustive`") if ball is None else oracle(network.puzzle, radius=ball)

@@ -10,7 +10,7 @@ from undershoot.calibration.evidence import MOST_GROUPS, Evidence, of_states, or
 from undershoot.calibration.populations import LabelSource
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, Standing
-from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic
 
 
 def grouped(evidence: Evidence, alpha: float, confidence: float | None) -> tuple[tuple[float, ...], Guarantee]:
@@ -49,7 +49,7 @@ def grouped(evidence: Evidence, alpha: float, confidence: float | None) -> tuple
     )
 
 
-def fit(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
+def fit(network: LearnedHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
     """From states drawn for it."""
     evidence = of_states(network, wanted)
     margins, guarantee = grouped(evidence, wanted.alpha, wanted.confidence)

@@ -4,14 +4,14 @@ import numpy as np
 
 from undershoot.arrays import I64, AnyArray
 from undershoot.errors import UndershootError
-from undershoot.heuristics.neural import NeuralHeuristic, evaluate
+from undershoot.heuristics.neural import LearnedHeuristic, evaluate
 from undershoot.oracles.distance_table import DistanceTable
 
 CHUNK = 1 << 16
 
 
 def level_margins(
-    network: NeuralHeuristic, distances: DistanceTable, share: float, threads: int
+    network: LearnedHeuristic, distances: DistanceTable, share: float, threads: int
 ) -> tuple[tuple[float, ...], I64]:
     """t_k = max of level k over the states of cost k - 1 that pass all levels before it; the first level is passed by all.
 
@@ -21,7 +21,7 @@ def level_margins(
     """
     if not 0 <= share < 1:
         raise UndershootError(f"the share of listed states is {share}; allowed are numbers from 0 to below 1")
-    margins = np.full(network.network.widths[-1], -np.inf, dtype=np.float32)
+    margins = np.full(network.family.levels, -np.inf, dtype=np.float32)
     ends = np.cumsum(distances.histogram)
     listed = []
     # States come in the order of their costs, so the margins that decide who passes are known before they are needed.

@@ -6,7 +6,7 @@ from undershoot.calibration.evidence import Evidence, of_states
 from undershoot.calibration.populations import LabelSource
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, Standing
-from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic
 
 
 def maximum(evidence: Evidence, confidence: float | None) -> tuple[float, Guarantee]:
@@ -28,7 +28,7 @@ def maximum(evidence: Evidence, confidence: float | None) -> tuple[float, Guaran
     )
 
 
-def fit(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
+def fit(network: LearnedHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
     """From states drawn for it."""
     evidence = of_states(network, wanted)
     margin, guarantee = maximum(evidence, wanted.confidence)

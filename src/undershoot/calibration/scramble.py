@@ -5,7 +5,7 @@ from undershoot.calibration.calibrator import Calibrator, Fitted, Wanted
 from undershoot.calibration.evidence import Evidence, of_states
 from undershoot.calibration.populations import LabelSource, Population
 from undershoot.guarantees import NO_GUARANTEE, Guarantee
-from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic
 
 
 def scramble(evidence: Evidence) -> tuple[float, Guarantee]:
@@ -16,7 +16,7 @@ def scramble(evidence: Evidence) -> tuple[float, Guarantee]:
     return max(0.0, float(evidence.scores.max(initial=0.0))), NO_GUARANTEE
 
 
-def fit(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
+def fit(network: LearnedHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
     """From scrambles and what they cost. The paper adds no margin for arithmetic."""
     evidence = of_states(network, wanted, Population.SCRAMBLES, LabelSource.SCRAMBLE)
     margin, guarantee = scramble(evidence)

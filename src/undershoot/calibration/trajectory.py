@@ -8,7 +8,7 @@ from undershoot.calibration.evidence import Evidence, order_statistic, scores_of
 from undershoot.calibration.populations import LabelSource, draw, whole_space
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, LabelKind, Standing, Subject
-from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.kernels.cpu import successors
 from undershoot.kernels.plan import forward_plan
 from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
@@ -60,7 +60,7 @@ def path_scores(distances: DistanceTable, scores: AnyArray) -> AnyArray:
     return best
 
 
-def of_instances(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None = None) -> Evidence:
+def of_instances(network: LearnedHeuristic, wanted: Wanted, scores: AnyArray | None = None) -> Evidence:
     """Scores of instances drawn from the wanted population: of the optimal path that is best for the network."""
     distances = whole_space(network.puzzle, "`trajectory`")
     best = path_scores(distances, scores_of_space(network, distances, wanted.threads) if scores is None else scores)
@@ -69,7 +69,7 @@ def of_instances(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | No
     return Evidence(sample.population, best[rows], LabelKind.EXACT, np.zeros(len(rows), dtype=np.int64))
 
 
-def fit(network: NeuralHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
+def fit(network: LearnedHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:
     """From instances drawn for it."""
     evidence = of_instances(network, wanted, scores)
     margin, guarantee = trajectory(evidence, wanted.alpha, wanted.confidence)

@@ -13,7 +13,7 @@ from undershoot.cli.terminal import AsJson, Seed, plain, print_json, progress, s
 from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
-    from undershoot.workflows.calibration import Calibrated
+    from undershoot.workflows.calibration import CalibratedBundle
     from undershoot.workflows.methods import MethodComparison
 
 BundlePath = Annotated[str, typer.Argument(metavar="BUNDLE", help="A bundle, or the folder of a run.")]
@@ -79,7 +79,7 @@ def calibrate(
         _show(calibrated, as_json)
 
 
-def _show(calibrated: "Calibrated", as_json: bool) -> None:
+def _show(calibrated: "CalibratedBundle", as_json: bool) -> None:
     from undershoot.workflows.calibration import margins_in_json
 
     calibration, trial = calibrated.calibration, calibrated.trial
@@ -164,7 +164,7 @@ def _show_comparison(compared: "MethodComparison", as_json: bool) -> None:
 
     from undershoot.workflows.methods import INSTANCES, MOST_EXPANDED
 
-    puzzle, distances = compared.bundle.puzzle, compared.distances
+    puzzle, distances = compared.puzzle, compared.distances
     if as_json:
         about = {"puzzle": puzzle.name, "states": distances.states, "instances": INSTANCES}
         print_json({**about, "methods": compared.rows})

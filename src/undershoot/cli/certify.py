@@ -9,7 +9,7 @@ from undershoot.cli.calibrate import BundlePath
 from undershoot.cli.terminal import AsJson, Seed, print_json, progress, stdout
 
 if TYPE_CHECKING:
-    from undershoot.workflows.certification import Checked
+    from undershoot.workflows.certification import CheckedBundle
 
 SampleSize = Annotated[int | None, typer.Option(metavar="N", help="Only N uniformly random states; proves nothing.")]
 CONFIDENCE = 0.99
@@ -48,7 +48,7 @@ def check(
     _show(checked, as_json)
 
 
-def _show(checked: "Checked", as_json: bool) -> None:
+def _show(checked: "CheckedBundle", as_json: bool) -> None:
     from undershoot.certification import sampled_guarantee
 
     guarantee = str(sampled_guarantee(checked.findings, CONFIDENCE)) if checked.is_sample else None
@@ -65,7 +65,7 @@ def _show(checked: "Checked", as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _print(checked: "Checked", guarantee: str | None) -> None:
+def _print(checked: "CheckedBundle", guarantee: str | None) -> None:
     """For people. guarantee: what a sample says."""
     from undershoot.heuristics.calibrated import FLOAT_MARGIN
 

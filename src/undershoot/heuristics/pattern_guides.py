@@ -242,7 +242,9 @@ def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> SlidingLook
     place = np.zeros((len(sums), table.cells), dtype=np.uint8)
     which = np.full((len(sums), table.values), 255, dtype=np.uint8)
     shift = np.zeros((len(sums), table.values), dtype=np.uint8)
-    group_of, tables, is_dense = [], {}, []
+    group_of: list[int] = []
+    tables: dict[int, U8] = {}
+    is_dense: list[bool] = []
     for g, group in enumerate(sums):
         for look in group:
             place[g] = pieces.place[look.slots[0]]

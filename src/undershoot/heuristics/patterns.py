@@ -116,7 +116,8 @@ def pattern_heuristic(
 
     progress: called with the pieces of a pattern, what is being done, how much of it is, and how much there is.
     """
-    names, tables = piece_names(puzzle, chosen.pieces), []
+    names = piece_names(puzzle, chosen.pieces)
+    tables: list[PatternTable] = []
     looks: dict[Pattern, Look] = {}
     for pattern in chosen.patterns:
         known = _image_of_known(puzzle, tables, pattern)

@@ -51,6 +51,14 @@ def apply(table: MoveTable, states: States, actions: I32 | I64) -> States:
     return moved
 
 
+def solution_costs(table: MoveTable, starts: States, actions: I32, ends: I64) -> I64:
+    """int64[K]: what the actions cost that lead from each start to a goal; -1 if they are not legal, or lead elsewhere.
+
+    actions: int32[sum of lengths], those of start k before ends[k] and from where those of the one before it end.
+    """
+    return _solution_costs(forward_plan(table), table.goals, starts, actions, ends)
+
+
 def is_goal(table: MoveTable, states: States) -> Bools:
     """bool[B]: whether each state is one of the goals.
 
@@ -124,15 +132,45 @@ def _apply(plan: Plan, states: States, actions: I64) -> tuple[States, Number]:
 
 
 @compiled
+def _solution_costs(plan: Plan, goals: States, starts: States, actions: I32, ends: I64) -> I64:
+    costs = np.zeros(starts.shape[0], dtype=np.int64)
+    state, moved = np.empty((2, starts.shape[1]), dtype=np.uint8)
+    first: Number = np.int64(0)
+    for k in range(starts.shape[0]):
+        for i in range(starts.shape[1]):
+            state[i] = moved[i] = starts[k, i]
+        for number in range(first, ends[k]):
+            c, a = context_of(plan, state), actions[number]
+            if a < 0 or a >= plan.legal.shape[1] or not plan.legal[c, a]:
+                costs[k] = -1
+                break
+            costs[k] += plan.cost[c, a]
+            step_into(plan, c, a, state, moved)
+            for change in range(plan.changes[c, a]):
+                state[plan.cell[c, a, change]] = moved[plan.cell[c, a, change]]
+        if not is_among(goals, state):
+            costs[k] = -1
+        first = ends[k]
+    return costs
+
+
+@compiled
+def is_among(goals: States, state: U8) -> Number:
+    """Whether the state, uint8[n], is one of these."""
+    for g in range(goals.shape[0]):
+        equal = True
+        for i in range(goals.shape[1]):
+            equal &= state[i] == goals[g, i]
+        if equal:
+            return True
+    return False
+
+
+@compiled
 def _is_goal(goals: States, states: States) -> Bools:
     result = np.zeros(states.shape[0], dtype=np.bool_)
     for b in range(states.shape[0]):
-        for goal in goals:
-            if not result[b]:
-                equal = True
-                for i in range(states.shape[1]):
-                    equal &= states[b, i] == goal[i]
-                result[b] = equal
+        result[b] = is_among(goals, states[b])
     return result
 
 

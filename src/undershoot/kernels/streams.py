@@ -26,6 +26,8 @@ class Purpose(IntEnum):
     """The sample of `check --sample` and `certify --sample`."""
     INSTANCES = 10
     """What `solve` and `bench` search from."""
+    ASKED_AGAIN = 11
+    """What a function is asked twice about."""
 
 
 def stream(seed: int, purpose: Purpose) -> int:

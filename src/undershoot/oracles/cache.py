@@ -18,7 +18,7 @@ from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.oracles.size import checked_radius
 from undershoot.oracles.verification import WrongTable, verify
-from undershoot.puzzles.problem import Problem
+from undershoot.puzzles.problem import Problem, check_puzzle
 from undershoot.trust import Passed
 
 FORMAT = "undershoot distance table 2"
@@ -46,6 +46,7 @@ def oracle(
         >>> print(us.oracle(us.puzzle("cube-3x3"), radius=3).histogram)
         [   1   18  243 3240]
     """
+    check_puzzle(puzzle, "us.oracle")
     radius = checked_radius(radius)
     folder = (Path(cache_dir) if cache_dir is not None else cache_folder()) / "oracles"
     for known in dict.fromkeys((radius, None)):

@@ -116,6 +116,7 @@ def _count(number: int) -> str:
 
 
 def bytes_text(number: int) -> str:
+    """For people, with a unit."""
     for power, unit in enumerate(("bytes", "kB", "MB", "GB", "TB", "PB")):
         if number < 1000 ** (power + 1):
             return f"{number / 1000**power:.3g} {unit}"

@@ -113,7 +113,7 @@ def load(path: Path, pattern: Pattern, progress: Progress | None = None) -> Patt
             if about.get(key) != value:
                 raise DamagedPattern(f"its {key} is another one")
         entries = np.empty(int(pattern.folded.size), dtype=np.uint8)
-        if file.readinto(memoryview(entries)) != len(entries) or file.read(1):
+        if file.readinto(entries.data) != len(entries) or file.read(1):
             raise DamagedPattern("it is cut off, or too long")
     digest = _digest(about, entries)
     if checksum != digest:

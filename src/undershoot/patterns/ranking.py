@@ -1,7 +1,7 @@
 """Arrangements of pieces in slots as dense numbers, compiled.
 
-A number is, for each piece, which of the places that earlier pieces of its kind have left free it takes, and then for each piece
-how it is turned: digits of one number in mixed radix. Numbers that differ in turns only lie side by side, in a *block*.
+A number is, for each piece, which of the places that earlier pieces of its kind have left free it takes, and then for each
+piece how it is turned: digits of one number in mixed radix. Numbers that differ in turns only lie side by side, in a *block*.
 """
 
 from typing import NamedTuple

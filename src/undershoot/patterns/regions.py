@@ -1,6 +1,6 @@
 """Additive patterns of puzzles with a cursor, compiled: where the cursor goes alone costs nothing.
 
-A *region* is what the cursor reaches without moving a followed piece, as a mask of places. All entries of a region are the same.
+A *region* is what the cursor reaches without moving a followed piece, as a mask of places. All entries of a region are equal.
 """
 
 from typing import NamedTuple

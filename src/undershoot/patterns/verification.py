@@ -1,8 +1,8 @@
 """Verifying pattern tables: not believed but checked, before the cursor is folded away.
 
-An entry must be 0 for the image of a goal, and otherwise the least over all moves that cost the pattern something of that cost and
-the entry they lead to. Costs are positive, so only the true costs do that. (Entries that moves of the cursor alone connect would
-justify each other: a table cut off at a constant would pass. So these are checked as one; see `regions`.)
+An entry must be 0 for the image of a goal, and otherwise the least over all moves that cost the pattern something of that cost
+and the entry they lead to. Costs are positive, so only the true costs do that. (Entries that moves of the cursor alone connect
+would justify each other: a table cut off at a constant would pass. So these are checked as one; see `regions`.)
 """
 
 import os

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from undershoot.errors import PuzzleFileError, UnknownPuzzle
+from undershoot.errors import PuzzleFileError, UnknownPuzzle, what_came
 from undershoot.puzzles import cubes, lights_out, pancake, puzzle_file, tiles, topspin
 from undershoot.puzzles.puzzle import Puzzle
 
@@ -101,6 +101,8 @@ def puzzle(name: str | Path) -> Puzzle:
         >>> us.puzzle("8-puzzle").name
         'tiles-3x3'
     """
+    if not isinstance(name, (str, Path)):
+        raise UnknownPuzzle(f"a puzzle has a name, such as tiles-3x3, or the path of a .toml file; {what_came(name)} came")
     name = str(name)
     if name.endswith(".toml"):
         return from_file(Path(name))

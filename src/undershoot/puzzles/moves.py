@@ -135,7 +135,7 @@ class MoveTable:
     def check_states(self, states: States) -> None:
         """Refuse what is not uint8[B, n] with values that the cells can hold; compiled code does not look."""
         kind = f"{states.dtype}{list(states.shape)}" if isinstance(states, np.ndarray) else type(states).__name__
-        if kind != f"uint8[{len(states)}, {self.cells}]":
+        if not isinstance(states, np.ndarray) or kind != f"uint8[{len(states)}, {self.cells}]":
             raise MalformedState(f"states must be an array uint8[B, {self.cells}]; {kind} came")
         wrong = (states >= self.modulus).any(axis=1)
         if self.cursor is not None:

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from undershoot.arrays import I64, U8, Bools, States, freeze_arrays
-from undershoot.errors import MalformedState, NotAvailable, UndershootError, UnsolvableState
+from undershoot.errors import MalformedState, NotAvailable, UndershootError, UnsolvableState, what_came
 from undershoot.puzzles import encoding as encodings
 from undershoot.puzzles.base_heuristics import BaseHeuristic, zero_heuristic
 from undershoot.puzzles.encoding import Encoding
@@ -14,6 +14,12 @@ from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.notation import one_state
 from undershoot.puzzles.parity import CostParity, of_pieces, permutation_parity
 from undershoot.puzzles.spaces import Space, UnknownSpace
+
+
+def check_puzzle(puzzle: object, asker: str) -> None:
+    """Refuse what is no puzzle, such as its name, in a sentence."""
+    if not isinstance(puzzle, Problem):
+        raise UndershootError(f'{asker} takes a puzzle first, such as us.puzzle("tiles-3x3"); {what_came(puzzle)} came')
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -6,12 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 
+import numpy as np
+
 from undershoot.arrays import States
-from undershoot.errors import UndershootError
+from undershoot.errors import UndershootError, what_came
 from undershoot.guarantees import Heuristic
 from undershoot.kernels.guides import Elsewhere
 from undershoot.oracles.size import available_memory
-from undershoot.puzzles.problem import Problem
+from undershoot.puzzles.problem import Problem, check_puzzle
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Result
 from undershoot.search.running import ROOM_TO_BEGIN, Draws, Searches, guide_in_loop
@@ -22,7 +24,7 @@ DEFAULTS = SearchOptions()
 
 
 def solve(puzzle: Problem, states: States, heuristic: Heuristic, options: SearchOptions = DEFAULTS) -> Result:
-    """Search from one state, uint8[1, n].
+    """Search from one state, uint8[1, n] or uint8[n].
 
     Examples:
         >>> tiles = us.puzzle("tiles-3x3")
@@ -33,7 +35,10 @@ def solve(puzzle: Problem, states: States, heuristic: Heuristic, options: Search
         >>> print(*result.actions)
         L U R R D D L U R U L D L U
     """
-    if len(states) != 1:
+    check_puzzle(puzzle, "us.solve")
+    if isinstance(states, np.ndarray) and states.ndim == 1:
+        states = states[None]
+    if isinstance(states, np.ndarray) and len(states) != 1:
         raise UndershootError(f"solve takes one state, {len(states)} came; solve_many takes several")
     return solve_many(puzzle, states, heuristic, options)[0]
 
@@ -84,7 +89,13 @@ def solve_batch(
     draw_expanded: int | None = None,
 ) -> Batch:
     """`solve_many` with the time and memory that it took. draw_expanded: a seed, to draw one expanded state a search."""
+    check_puzzle(puzzle, "a search")
     puzzle.check_solvable(states)
+    if not hasattr(heuristic, "fingerprint"):
+        raise UndershootError(
+            f'a search takes a heuristic, such as us.heuristic(puzzle, "base"); {what_came(heuristic)} came '
+            "(us.wrap makes one of a function)"
+        )
     if heuristic.fingerprint != puzzle.table.fingerprint:
         raise UndershootError(f"the heuristic {heuristic.name} belongs to another puzzle than {puzzle.name}")
     if lock_step < 1 or threads < 1:

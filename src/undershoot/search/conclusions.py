@@ -9,6 +9,7 @@ import numpy as np
 from undershoot.arrays import F32, I32, I64, States
 from undershoot.errors import Contradiction
 from undershoot.guarantees import Guarantee, Heuristic, Optimality, OptimalityKind, Standing
+from undershoot.kernels.cpu import solution_costs
 from undershoot.kernels.plan import forward_plan
 from undershoot.puzzles.problem import Problem
 from undershoot.search.results import Result, Status
@@ -47,8 +48,19 @@ class Ending:
 
 
 def conclude(puzzle: Problem, guide: Heuristic, starts: States, endings: Sequence[Ending]) -> list[Result]:
-    """What follows from how the searches from `starts`, uint8[K, n], ended that `guide` guided."""
-    above = _overestimates(puzzle, guide, endings)
+    """What follows from how the searches from `starts`, uint8[K, n], ended that `guide` guided.
+
+    Nothing follows from a solution that is none: each is played from its start first.
+    """
+    if not endings:
+        return []
+    actions = np.concatenate([ending.actions for ending in endings])
+    ends = np.cumsum([len(ending.actions) for ending in endings], dtype=np.int64)
+    played = solution_costs(puzzle.table, starts, actions, ends).tolist()
+    for k, ending in enumerate(endings):
+        if ending.cost is not None and ending.cost != played[k]:
+            raise _is_none(puzzle, starts[k : k + 1], ending.cost, played[k])
+    above = _overestimates(puzzle, guide, endings, actions, ends)
     least = puzzle.base_heuristic(starts)
     if guide.guarantee.is_proven:
         least = np.maximum(least, [ending.start_value for ending in endings])
@@ -65,6 +77,15 @@ def conclude(puzzle: Problem, guide: Heuristic, starts: States, endings: Sequenc
             )
         results.append(_result(puzzle, guide, ending, lower, int(above[k])))
     return results
+
+
+def _is_none(puzzle: Problem, start: States, cost: int, played: int) -> Contradiction:
+    """That a solution does not do what the search believes of it."""
+    found = "do not solve it" if played < 0 else f"cost {played}"
+    return Contradiction(
+        f"a search found a solution of cost {cost}, but its moves {found} when they are played: "
+        f"report this, with the state: {puzzle.format(start)}"
+    )
 
 
 def _result(puzzle: Problem, guide: Heuristic, ending: Ending, lower_bound: int, overestimates: int) -> Result:
@@ -99,26 +120,33 @@ def _bound(ending: Ending, guarantee: Guarantee) -> float:
 def _optimality(ending: Ending, lower_bound: int, guarantee: Guarantee) -> Optimality:
     if ending.cost is None:
         return Optimality(OptimalityKind.UNKNOWN)
+    # A bound that holds by h0 alone rests on nothing else.
+    provided = guarantee.provided if guarantee.standing is Standing.PROVEN else ""
     if ending.cost == lower_bound:
-        return Optimality(OptimalityKind.PROVEN)
+        return Optimality(OptimalityKind.PROVEN, provided=provided)
     is_solved = ending.status is Status.SOLVED
     probability = guarantee.solution_probability
     if probability is not None and is_solved and ending.weight == 1 and ending.one_path_suffices:
-        return Optimality(OptimalityKind.CALIBRATED, probability=probability, population=guarantee.population)
+        return Optimality(
+            OptimalityKind.CALIBRATED,
+            probability=probability,
+            population=guarantee.population,
+            provided=guarantee.provided,
+        )
     # The weight bounds the cost only of a search that ran to its end.
     factors = [ending.weight] if guarantee.is_proven and is_solved else []
     factors += [ending.cost / lower_bound] if lower_bound > 0 else []
-    return Optimality(OptimalityKind.BOUNDED, factor=min(factors)) if factors else Optimality(OptimalityKind.UNKNOWN)
+    if not factors:
+        return Optimality(OptimalityKind.UNKNOWN)
+    return Optimality(OptimalityKind.BOUNDED, factor=min(factors), provided=provided)
 
 
-def _overestimates(puzzle: Problem, guide: Heuristic, endings: Sequence[Ending]) -> I64:
+def _overestimates(puzzle: Problem, guide: Heuristic, endings: Sequence[Ending], actions: I32, ends: I64) -> I64:
     """int64[K]: how many states of each path have h above what the path still costs."""
-    lengths = np.array([len(ending.actions) for ending in endings], dtype=np.int64)
-    if not lengths.sum():
+    if not len(actions):
         return np.zeros(len(endings), dtype=np.int64)
+    lengths = np.diff(ends, prepend=0)
     states = np.concatenate([ending.path for ending in endings])
-    actions = np.concatenate([ending.actions for ending in endings])
-    ends = np.cumsum(lengths)
     walked = np.zeros(len(actions) + 1, dtype=np.int64)
     np.cumsum(forward_plan(puzzle.table).cost[puzzle.table.contexts_of(states), actions], out=walked[1:])
     to_go = np.repeat(walked[ends], lengths) - walked[:-1]

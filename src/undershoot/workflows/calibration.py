@@ -1,4 +1,4 @@
-"""Calibrating a bundle: fit, try on fresh states, write, draw."""
+"""Calibrating: fit, try on fresh states, and of a bundle write and draw."""
 
 import dataclasses
 import os
@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from undershoot import trust
 from undershoot.bundles.bundle import CERTIFICATE, CONFIG, Bundle, check_replaceable
 from undershoot.bundles.names import bundle_folder
 from undershoot.bundles.reading import read_bundle
-from undershoot.calibration.calibrator import Wanted
+from undershoot.calibration.calibrator import Calibrator, Wanted
 from undershoot.calibration.catalogue import calibrator
 from undershoot.calibration.populations import LabelSource, Population, Sample, draw, whole_space
 from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
@@ -21,9 +21,11 @@ from undershoot.experiments.figures import landscapes
 from undershoot.files import check_writable
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.analytic import base
-from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
+from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic, Calibration
 from undershoot.heuristics.survey import survey
+from undershoot.heuristics.wrapped import NO_DIGEST, WrappedHeuristic
 from undershoot.kernels.streams import Purpose, stream
+from undershoot.puzzles.puzzle import Puzzle
 from undershoot.trust import Passed
 from undershoot.workflows.conversion import in_whole_numbers
 
@@ -36,7 +38,7 @@ class Trial:
     """A calibrated heuristic on fresh states, independent of those that were fitted to."""
 
     mean_before: float
-    """The mean of max(h0, network)."""
+    """The mean of what is moved down, as a heuristic."""
     mean_after: float
     violation_rate: float
     """The share of states with h above the label."""
@@ -48,12 +50,23 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """What a calibration came to, and where it is."""
+    """What a calibration came to."""
+
+    heuristic: CalibratedHeuristic
+    trial: Trial
+
+    @property
+    def calibration(self) -> Calibration:
+        """How far down, how it is rounded, and what is known then."""
+        return self.heuristic.calibration
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedBundle(Calibrated):
+    """Likewise of a bundle, and where it is."""
 
     bundle: Bundle
     folder: Path
-    calibration: Calibration
-    trial: Trial
     landscape: Path | None
     """The picture of h by true cost, where true costs are known."""
     kept: Path | None
@@ -62,19 +75,32 @@ class Calibrated:
     """Whether there was a certificate, which is gone."""
 
 
+@overload
 def calibrate(
-    path: str | Path,
+    subject: str | Path,
+    method: str = "exhaustive",
+    wanted: Wanted | None = None,
+    whole_numbers: bool = False,
+    out: Path | None = None,
+    progress: Progress | None = None,
+) -> CalibratedBundle: ...
+@overload
+def calibrate(subject: WrappedHeuristic, method: str = "exhaustive", wanted: Wanted | None = None) -> Calibrated: ...
+def calibrate(
+    subject: str | Path | WrappedHeuristic,
     method: str = "exhaustive",
     wanted: Wanted | None = None,
     whole_numbers: bool = False,
     out: Path | None = None,
     progress: Progress | None = None,
 ) -> Calibrated:
-    """Move the network of a bundle down until something is known about it, and write that into the bundle.
+    """Move a network down until something is known about it, and write that into its bundle; or a function of `us.wrap`.
 
-    whole_numbers: first convert the network, whose values are then equal on all devices. out: write there, and leave the given
-    bundle alone. That it was fitted here is recorded; see `trust`. What is drawn for a seed depends on the user's key, so that
-    nobody can have made the network for just these states.
+    subject: the path of a bundle, or what `us.wrap` made. whole_numbers: first convert the network, whose values are then
+    equal on all devices. out: write there, and leave the given bundle alone. That it was fitted here is recorded; see `trust`.
+    What is drawn for a seed depends on the user's key, so that nobody can have made the network for just these states.
+
+    A function cannot be saved: what is known of it is known of the heuristic that is returned, in this process.
 
     Examples:
         >>> from pathlib import Path
@@ -85,20 +111,24 @@ def calibrate(
         'mine, exhaustive'
     """
     fit, wanted = calibrator(method), wanted or Wanted(threads=os.cpu_count() or 1)
-    trained = read_bundle(path, with_calibration=False)
-    folder = _place(bundle_folder(path), out)
+    if isinstance(subject, WrappedHeuristic):
+        if whole_numbers or out is not None:
+            reason = "converted; leave whole_numbers out" if whole_numbers else f"saved, so leave `out` out: {NO_DIGEST}"
+            raise UndershootError(f"the heuristic {subject.name} is a function and cannot be {reason}")
+        return _calibrate_function(subject, fit, wanted)
+    trained = read_bundle(subject, with_calibration=False)
+    folder = _place(bundle_folder(subject), out)
     bundle = in_whole_numbers(trained, wanted.seed) if whole_numbers else trained
     wanted = dataclasses.replace(wanted, seed=trust.private_seed(wanted.seed, bundle.network_digest))
     if out is not None:
         _check_out(out, bundle)
     kept = _place_of_floats(folder, trained) if whole_numbers and out is None else None
-    calibration = fit(bundle.raw, wanted)
-    heuristic = CalibratedHeuristic(bundle.raw, calibration)
-    trial = try_out(bundle, heuristic, fit.tried_on or wanted.population, wanted)
+    heuristic = CalibratedHeuristic(bundle.raw, fit(bundle.raw, wanted))
+    trial = try_out(heuristic, fit.tried_on or wanted.population, wanted)
     was_certified = (folder / CERTIFICATE).exists()
     if kept is not None and not kept.exists():
         trained.save(kept)
-    written = dataclasses.replace(bundle, calibration=calibration, folder=None)
+    written = dataclasses.replace(bundle, calibration=heuristic.calibration, folder=None)
     written.save(folder)
     trust.record(Passed.CALIBRATION, written.digest)
     landscape = None
@@ -106,7 +136,19 @@ def calibrate(
         landscape = draw_landscape(bundle, heuristic, folder, progress)
     except OSError as error:  # the bundle is written; its picture is not worth losing the rest for
         warnings.warn(f"the landscape was not drawn: cannot write {error.filename}: {error.strerror}", stacklevel=2)
-    return Calibrated(written, folder, calibration, trial, landscape, kept, was_certified)
+    return CalibratedBundle(heuristic, trial, written, folder, landscape, kept, was_certified)
+
+
+def _calibrate_function(function: WrappedHeuristic, fit: Calibrator, wanted: Wanted) -> Calibrated:
+    wanted = dataclasses.replace(wanted, seed=private_seed_of(function, wanted.seed))
+    function.ask_again(wanted.seed, FLOAT_MARGIN / 2)
+    heuristic = CalibratedHeuristic(function, fit(function, wanted))
+    return Calibrated(heuristic, try_out(heuristic, fit.tried_on or wanted.population, wanted))
+
+
+def private_seed_of(function: WrappedHeuristic, seed: int) -> int:
+    """For what is drawn to judge a function: by its name, since it has no checksum."""
+    return trust.private_seed(seed, f"{function.fingerprint} {function.name}")
 
 
 def _place(folder: Path, out: Path | None) -> Path:
@@ -136,12 +178,12 @@ def _place_of_floats(folder: Path, bundle: Bundle) -> Path:
     return kept
 
 
-def try_out(bundle: Bundle, heuristic: CalibratedHeuristic, population: Population, wanted: Wanted) -> Trial:
+def try_out(heuristic: CalibratedHeuristic, population: Population, wanted: Wanted) -> Trial:
     """On fresh draws of a population."""
-    sample, label = _fresh(bundle, population, wanted)
+    sample, label = _fresh(heuristic.puzzle, population, wanted)
     after = heuristic(sample.states)
     return Trial(
-        mean_before=float(bundle.raw(sample.states).mean()),
+        mean_before=float(heuristic.network(sample.states).mean()),
         mean_after=float(after.mean()),
         violation_rate=float((after > sample.labels.costs).mean()),
         tested=len(sample.states),
@@ -150,13 +192,13 @@ def try_out(bundle: Bundle, heuristic: CalibratedHeuristic, population: Populati
     )
 
 
-def _fresh(bundle: Bundle, population: Population, wanted: Wanted) -> tuple[Sample, str]:
+def _fresh(puzzle: Puzzle, population: Population, wanted: Wanted) -> tuple[Sample, str]:
     """States and what their labels are called: true costs of the population if they can be had, scrambles if it cannot."""
     kinds = ((LabelSource.EXACT, 10_000, "true cost"), (LabelSource.LOWER, 1_000, "lower bound of the cost"))
     reason: UndershootError | None = None
     for drawn_from, (source, count, label) in product((population, Population.SCRAMBLES), kinds):
         try:
-            return draw(bundle.puzzle, drawn_from, source, count, stream(wanted.seed, Purpose.TEST), wanted.depths), label
+            return draw(puzzle, drawn_from, source, count, stream(wanted.seed, Purpose.TEST), wanted.depths), label
         except (NotAvailable, SpaceTooLarge) as error:
             reason = error
     raise UndershootError(f"there are no fresh states to test on: {reason}")

@@ -1,11 +1,11 @@
-"""Certifying and checking bundles: every state, every move, and what is remembered of it."""
+"""Certifying and checking bundles and functions: every state, every move, and what is remembered of it."""
 
 import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -17,20 +17,45 @@ from undershoot.calibration.populations import exact, uniform, whole_space
 from undershoot.certification import Findings, certificate, check_ball, check_every_state, check_sample, confirm
 from undershoot.errors import UndershootError
 from undershoot.files import check_writable
+from undershoot.guarantees import Guarantee, Heuristic, Standing
+from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic
+from undershoot.heuristics.wrapped import WrappedHeuristic
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.cache import oracle
+from undershoot.workflows.calibration import private_seed_of
 
 Progress = Callable[[int, str, int | None], None]
 """Called with how much is done, what is being done, and how much there is in all."""
+Function = WrappedHeuristic | CalibratedHeuristic
+"""What `us.wrap` made, or that calibrated."""
 
 
 @dataclass(frozen=True, eq=False)
 class Checked:
+    """What a check found."""
+
+    heuristic: Heuristic
+    """With what is known of it now."""
+    findings: Findings
+    is_sample: bool
+
+    @property
+    def is_proven(self) -> bool:
+        """That it never overestimates, on all states that were asked about."""
+        return self.passed and not self.is_sample
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing speaks against it; of a sample that proves nothing."""
+        return not (self.findings.violations or self.findings.marginal)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedBundle(Checked):
     """What a check found of a bundle."""
 
     bundle: Bundle
-    findings: Findings
-    is_sample: bool
     certificate: Path | None = None
     """The certificate that was issued, or that holds."""
     is_withdrawn: bool = False
@@ -40,22 +65,35 @@ class Checked:
 
     @property
     def is_proven(self) -> bool:
-        """That it never overestimates, on all states that were asked about, and that a certificate says so."""
+        """Likewise, and that a certificate says so."""
         return self.certificate is not None and not self.is_sample
 
     @property
     def passed(self) -> bool:
-        """Whether nothing speaks against it; of a sample that proves nothing."""
-        return not (self.findings.violations or self.findings.marginal or self.differing)
+        """Likewise, the certificate included."""
+        return super().passed and not self.differing
 
 
+@overload
 def certify(
-    path: str | Path, ball: int | None = None, sample: int | None = None, seed: int = 0, progress: Progress | None = None
+    subject: str | Path, ball: int | None = None, sample: int | None = None, seed: int = 0, progress: Progress | None = None
+) -> CheckedBundle: ...
+@overload
+def certify(
+    subject: Function, ball: int | None = None, sample: int | None = None, seed: int = 0, progress: Progress | None = None
+) -> Checked: ...
+def certify(
+    subject: str | Path | Function,
+    ball: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> Checked:
     """Check a calibrated bundle on every state and every move, and write a certificate, which is recorded; see `trust`.
 
     ball: only within this cost of the goal. sample: only so many uniform states, which proves nothing and writes nothing. A
-    certificate that is there and refuted is taken away.
+    certificate that is there and refuted is taken away. Of what `us.wrap` made, calibrated or not, no certificate is written:
+    what was found is known of the heuristic that is returned, in this process.
 
     Examples:
         >>> from pathlib import Path
@@ -65,32 +103,41 @@ def certify(
         (True, 512, 0)
     """
     _check_request(ball, sample)
-    bundle, folder = read_bundle(path, with_certificate=False), bundle_folder(path)
+    if isinstance(subject, (WrappedHeuristic, CalibratedHeuristic)):
+        return _check_function(subject, ball, sample, seed, progress)
+    bundle, folder = read_bundle(subject, with_certificate=False), bundle_folder(subject)
     if bundle.calibration is None:
-        raise UndershootError(f"{path} is not calibrated; do that first: undershoot calibrate {path} --method exhaustive")
+        raise UndershootError(f"{subject} is not calibrated; do that first: undershoot calibrate {subject} --method exhaustive")
     if ball is not None:
-        check_ball(bundle, ball, _certificate_of(path))
+        check_ball(bundle, ball, _certificate_of(subject))
     if sample is None:
         check_replaceable(folder)
         check_writable(folder, as_folder=True)
-    found = _findings(bundle, ball, sample, seed, progress)
+    found = _findings(bundle.heuristic, ball, sample, trust.private_seed(seed, bundle.network_digest), progress)
     place = folder / CERTIFICATE
     if found.violations or found.marginal:
         is_withdrawn = place.exists()
         if is_withdrawn:
             bundle.save(folder)
-        return Checked(bundle, found, sample is not None, is_withdrawn=is_withdrawn)
+        return CheckedBundle(bundle.heuristic, found, sample is not None, bundle, is_withdrawn=is_withdrawn)
     if sample is not None:
-        return Checked(bundle, found, is_sample=True)
+        return CheckedBundle(bundle.heuristic, found, True, bundle)
     certified = dataclasses.replace(bundle, certificate=certificate(bundle, found))
     certified.save(folder)
-    return Checked(certified, found, is_sample=False, certificate=place)
+    return CheckedBundle(certified.heuristic, found, False, certified, place)
 
 
-def check(path: str | Path, sample: int | None = None, seed: int = 0, progress: Progress | None = None) -> Checked:
+@overload
+def check(subject: str | Path, sample: int | None = None, seed: int = 0, progress: Progress | None = None) -> CheckedBundle: ...
+@overload
+def check(subject: Function, sample: int | None = None, seed: int = 0, progress: Progress | None = None) -> Checked: ...
+def check(
+    subject: str | Path | Function, sample: int | None = None, seed: int = 0, progress: Progress | None = None
+) -> Checked:
     """Verify a bundle: its checksums, and every state anew against its certificate. What passes is recorded; see `trust`.
 
-    sample: only so many uniform states, which proves nothing.
+    sample: only so many uniform states, which proves nothing. What `us.wrap` made, calibrated or not, is checked on every state
+    and every move; that is known of the heuristic that is returned, in this process.
 
     Examples:
         >>> checked = us.check("lights-out-3x3")
@@ -98,17 +145,41 @@ def check(path: str | Path, sample: int | None = None, seed: int = 0, progress: 
         (True, 512, 4608)
     """
     _check_request(None, sample)
-    bundle = read_bundle(path)
+    if isinstance(subject, (WrappedHeuristic, CalibratedHeuristic)):
+        return _check_function(subject, None, sample, seed, progress)
+    bundle = read_bundle(subject)
     if bundle.certificate is None:
-        raise UndershootError(f"{path} has no certificate; make one: undershoot certify {path}")
+        raise UndershootError(f"{subject} has no certificate; make one: undershoot certify {subject}")
     radius = bundle.certificate["radius"]
     if sample is not None and radius is not None:
-        raise UndershootError(f"the certificate of {path} is for a ball around the goal; leave --sample out")
-    found = _findings(bundle, radius, sample, seed, progress)
+        raise UndershootError(f"the certificate of {subject} is for a ball around the goal; leave --sample out")
+    found = _findings(bundle.heuristic, radius, sample, trust.private_seed(seed, bundle.network_digest), progress)
     if sample is not None:
-        return Checked(bundle, found, is_sample=True)
-    result = Checked(bundle, found, is_sample=False, differing=tuple(confirm(bundle, found)))
-    return dataclasses.replace(result, certificate=Path(path)) if result.passed else result
+        return CheckedBundle(bundle.heuristic, found, True, bundle)
+    differing = tuple(confirm(bundle, found))
+    known = dataclasses.replace(bundle)  # what is known of it now, rather than before
+    result = CheckedBundle(known.heuristic, found, False, bundle, differing=differing)
+    return dataclasses.replace(result, certificate=Path(subject)) if result.passed else result
+
+
+def _check_function(heuristic: Function, ball: int | None, sample: int | None, seed: int, progress: Progress | None) -> Checked:
+    function = heuristic.network if isinstance(heuristic, CalibratedHeuristic) else heuristic
+    if not isinstance(function, WrappedHeuristic):
+        raise UndershootError(
+            f"{heuristic.name} is a network; give the path of its bundle, which is checked as it is written there"
+        )
+    seed = private_seed_of(function, seed)
+    function.ask_again(seed, 0.0 if function is heuristic else FLOAT_MARGIN / 2)
+    found = _findings(heuristic, ball, sample, seed, progress)
+    result = Checked(heuristic, found, sample is not None)
+    if result.is_sample:
+        return result
+    standing = Standing.PROVEN if result.passed else Standing.NONE
+    known = Guarantee(standing, within=found.radius if result.passed else None, provided=function.guarantee.provided)
+    if isinstance(heuristic, CalibratedHeuristic):
+        calibration = dataclasses.replace(heuristic.calibration, guarantee=known)
+        return dataclasses.replace(result, heuristic=CalibratedHeuristic(heuristic.network, calibration))
+    return dataclasses.replace(result, heuristic=dataclasses.replace(heuristic, guarantee=known))
 
 
 def _certificate_of(path: str | Path) -> dict[str, Any] | None:
@@ -126,17 +197,23 @@ def _check_request(ball: int | None, sample: int | None) -> None:
         raise UndershootError(f"--sample is {sample}; at least 1 state is needed")
 
 
-def _findings(bundle: Bundle, ball: int | None, sample: int | None, seed: int, progress: Progress | None) -> Findings:
-    distances = whole_space(bundle.puzzle, "A certificate") if ball is None else oracle(bundle.puzzle, radius=ball)
+def _findings(
+    heuristic: LearnedHeuristic | CalibratedHeuristic,
+    ball: int | None,
+    sample: int | None,
+    seed: int,
+    progress: Progress | None,
+) -> Findings:
+    puzzle = heuristic.puzzle
+    distances = whole_space(puzzle, "A certificate") if ball is None else oracle(puzzle, radius=ball)
     if sample is not None:
-        drawn_with = stream(trust.private_seed(seed, bundle.network_digest), Purpose.CHECK)
-        states = uniform(bundle.puzzle, sample, drawn_with)
+        states = uniform(puzzle, sample, stream(seed, Purpose.CHECK))
         true_cost = exact(distances, states).costs.astype(np.int64)
-        return check_sample(bundle.heuristic, states, true_cost, distances.states)
+        return check_sample(heuristic, states, true_cost, distances.states)
     whole = 2 * distances.states
 
     def report(done: int, note: str) -> None:
         if progress is not None:
             progress(done, note, whole)
 
-    return check_every_state(bundle.heuristic, distances, os.cpu_count() or 1, report)
+    return check_every_state(heuristic, distances, os.cpu_count() or 1, report)

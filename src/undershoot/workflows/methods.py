@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from undershoot import trust
-from undershoot.bundles.bundle import Bundle
 from undershoot.bundles.reading import read_bundle
 from undershoot.calibration.calibrator import Wanted
 from undershoot.calibration.catalogue import METHODS, calibrator
@@ -15,13 +14,15 @@ from undershoot.calibration.populations import uniform, whole_space
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, Standing, Subject, at_least, at_most
 from undershoot.heuristics.calibrated import CalibratedHeuristic
-from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.heuristics.survey import survey
+from undershoot.heuristics.wrapped import WrappedHeuristic
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.distance_table import DistanceTable
+from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.astar import solve_batch
 from undershoot.search.options import SearchOptions
-from undershoot.workflows.calibration import Progress, margins_in_json
+from undershoot.workflows.calibration import Progress, margins_in_json, private_seed_of
 from undershoot.workflows.conversion import in_whole_numbers
 
 INSTANCES, MOST_EXPANDED = 1000, 20_000
@@ -32,7 +33,7 @@ INSTANCES, MOST_EXPANDED = 1000, 20_000
 class MethodComparison:
     """A row for each method, first the network as it is."""
 
-    bundle: Bundle
+    puzzle: Puzzle
     distances: DistanceTable
     rows: list[dict[str, Any]]
     """method, and either error, why it could not be fitted, or t, listed, guarantee, claim (in a few words), and over all
@@ -40,11 +41,14 @@ class MethodComparison:
 
 
 def compare_methods(
-    path: str | Path, wanted: Wanted | None = None, whole_numbers: bool = False, progress: Progress | None = None
+    subject: str | Path | WrappedHeuristic,
+    wanted: Wanted | None = None,
+    whole_numbers: bool = False,
+    progress: Progress | None = None,
 ) -> MethodComparison:
-    """Every method of calibration on the network of a bundle, with its true rate of violations and the work of A*.
+    """Each with its true rate of violations and the work of A*; nothing is written. progress: one step a method.
 
-    Nothing is written. progress: one step a method.
+    subject: the path of a bundle, or what `us.wrap` made.
 
     Examples:
         >>> compared = us.compare_methods("lights-out-3x3-paper", us.Wanted(n=500))
@@ -52,33 +56,41 @@ def compare_methods(
         ['exhaustive', 'exceptions']
     """
     wanted = wanted or Wanted(threads=os.cpu_count() or 1)
-    bundle = read_bundle(path, with_calibration=False)
-    if whole_numbers:
-        bundle = in_whole_numbers(bundle, wanted.seed)
-    wanted = dataclasses.replace(wanted, seed=trust.private_seed(wanted.seed, bundle.network_digest))
-    distances = whole_space(bundle.puzzle, "--compare")
+    network: LearnedHeuristic
+    if isinstance(subject, WrappedHeuristic):
+        if whole_numbers:
+            raise UndershootError(
+                f"the heuristic {subject.name} is a function and cannot be converted; leave whole_numbers out"
+            )
+        network, seed = subject, private_seed_of(subject, wanted.seed)
+    else:
+        bundle = read_bundle(subject, with_calibration=False)
+        bundle = in_whole_numbers(bundle, wanted.seed) if whole_numbers else bundle
+        network, seed = bundle.raw, trust.private_seed(wanted.seed, bundle.network_digest)
+    wanted = dataclasses.replace(wanted, seed=seed)
+    distances = whole_space(network.puzzle, "--compare")
     rows = []
     for number, method in enumerate(("none", *METHODS)):
         if progress is not None:
             progress(number, method, 1 + len(METHODS))
         try:
-            heuristic = _fitted(bundle, method, wanted)
+            heuristic = _fitted(network, method, wanted)
         except UndershootError as error:
             rows.append({"method": method, "error": str(error)})
             continue
         rows.append({"method": method, **_measured(heuristic, distances, wanted)})
-    return MethodComparison(bundle, distances, rows)
+    return MethodComparison(network.puzzle, distances, rows)
 
 
-def _fitted(bundle: Bundle, method: str, wanted: Wanted) -> NeuralHeuristic | CalibratedHeuristic:
+def _fitted(network: LearnedHeuristic, method: str, wanted: Wanted) -> LearnedHeuristic | CalibratedHeuristic:
     if method == "none":
-        return bundle.raw
+        return network
     fit = calibrator(method)
     labels = wanted.labels if "labels" in fit.reads else None
-    return CalibratedHeuristic(bundle.raw, fit(bundle.raw, dataclasses.replace(wanted, labels=labels)))
+    return CalibratedHeuristic(network, fit(network, dataclasses.replace(wanted, labels=labels)))
 
 
-def _measured(heuristic: NeuralHeuristic | CalibratedHeuristic, distances: DistanceTable, wanted: Wanted) -> dict[str, Any]:
+def _measured(heuristic: LearnedHeuristic | CalibratedHeuristic, distances: DistanceTable, wanted: Wanted) -> dict[str, Any]:
     calibration = heuristic.calibration if isinstance(heuristic, CalibratedHeuristic) else None
     over = survey(heuristic, distances, wanted.threads)
     starts = uniform(heuristic.puzzle, INSTANCES, stream(wanted.seed, Purpose.COMPARISON))
