@@ -22,11 +22,13 @@ _HOMES = {
     "UNKNOWN": "undershoot.oracles.distance_table",
     "heuristic": "undershoot.bundles.loading",
     "load": "undershoot.bundles.loading",
+    "patterns": "undershoot.bundles.loading",
     "wrap": "undershoot.heuristics.wrapped",
-    "solve": "undershoot.search.astar",
-    "solve_many": "undershoot.search.astar",
+    "solve": "undershoot.search.solving",
+    "solve_many": "undershoot.search.solving",
     "SearchOptions": "undershoot.search.options",
     "Ties": "undershoot.search.options",
+    "Algorithm": "undershoot.search.options",
     "Result": "undershoot.search.results",
     "Status": "undershoot.search.results",
     "NeuralHeuristic": "undershoot.heuristics.neural",
@@ -48,6 +50,7 @@ __all__ = sorted(_HOMES)  # noqa: PLE0605
 if TYPE_CHECKING:
     from undershoot.bundles.loading import heuristic as heuristic
     from undershoot.bundles.loading import load as load
+    from undershoot.bundles.loading import patterns as patterns
     from undershoot.calibration.calibrator import Wanted as Wanted
     from undershoot.errors import UndershootError as UndershootError
     from undershoot.experiments.comparison import compare as compare
@@ -65,12 +68,13 @@ if TYPE_CHECKING:
     from undershoot.puzzles.catalogue import puzzle as puzzle
     from undershoot.puzzles.moves import MoveTable as MoveTable
     from undershoot.puzzles.puzzle import Puzzle as Puzzle
-    from undershoot.search.astar import solve as solve
-    from undershoot.search.astar import solve_many as solve_many
+    from undershoot.search.options import Algorithm as Algorithm
     from undershoot.search.options import SearchOptions as SearchOptions
     from undershoot.search.options import Ties as Ties
     from undershoot.search.results import Result as Result
     from undershoot.search.results import Status as Status
+    from undershoot.search.solving import solve as solve
+    from undershoot.search.solving import solve_many as solve_many
     from undershoot.training.loop import train as train
     from undershoot.training.recipe import Recipe as Recipe
     from undershoot.training.recipes import recipe as recipe

@@ -8,7 +8,7 @@ import undershoot as us
 from undershoot.heuristics.analytic import base
 from undershoot.oracles.breadth_first import explore
 from undershoot.puzzles.problem import bare_problem
-from undershoot.search.astar import solve_many
+from undershoot.search.solving import solve_many
 from undershoot.training.loop import train
 
 

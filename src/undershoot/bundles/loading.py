@@ -1,6 +1,7 @@
 """Heuristics by name, in bundles or by formula."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 from undershoot.bundles.bundle import SHIPPED, Bundle
@@ -14,9 +15,15 @@ from undershoot.heuristics.catalogue import HEURISTICS
 from undershoot.heuristics.catalogue import heuristic as named
 from undershoot.heuristics.combined import Largest
 from undershoot.heuristics.neural import LearnedHeuristic
+from undershoot.heuristics.patterns import PatternHeuristic, pattern_heuristic
+from undershoot.patterns.sets import is_part_of_set, pattern_set
 from undershoot.puzzles import catalogue
+from undershoot.puzzles.pieces import pieces_of
 from undershoot.puzzles.problem import check_puzzle
 from undershoot.puzzles.puzzle import Puzzle
+
+PATTERNS = "patterns"
+Progress = Callable[[str, str, int, int], None]
 
 
 def load(path: str | Path, device: str = "cpu") -> LearnedHeuristic | CalibratedHeuristic:
@@ -59,8 +66,10 @@ def _on_cuda(bundle: Bundle) -> LearnedHeuristic | CalibratedHeuristic:
     return CalibratedHeuristic(network, dataclasses.replace(heuristic.calibration, guarantee=guarantee))
 
 
-def heuristic(puzzle: Puzzle, name: str | Path) -> Heuristic:
+def heuristic(puzzle: Puzzle, name: str | Path, progress: Progress | None = None) -> Heuristic:
     """The heuristic of this name for a puzzle, or in the bundle at this path; joined by "+", the largest of several.
+
+    progress: see `patterns`, whose tables may have to be made.
 
     Examples:
         >>> tiles = us.puzzle("tiles-3x3")
@@ -78,9 +87,11 @@ def heuristic(puzzle: Puzzle, name: str | Path) -> Heuristic:
         raise UndershootError(f'a heuristic has a name, such as "base", or the path of a bundle; {what_came(name)} came')
     name = str(name)
     put_back(Path(name))
-    parts = name.split("+")
+    parts = _parts(name)
     if len(parts) > 1 and not Path(name).exists():
-        return Largest(tuple(heuristic(puzzle, part) for part in parts))
+        return Largest(tuple(heuristic(puzzle, part, progress) for part in parts))
+    if name == PATTERNS or name.startswith(f"{PATTERNS}:"):
+        return patterns(puzzle, name[len(PATTERNS) + 1 :] or None, progress=progress)
     if name in LEARNED:
         folder = SHIPPED / f"{puzzle.name}{LEARNED[name][0]}"
         if not folder.exists() or puzzle.definition:
@@ -89,7 +100,7 @@ def heuristic(puzzle: Puzzle, name: str | Path) -> Heuristic:
             )
         return dataclasses.replace(read_bundle(folder), name=name).heuristic
     if name in HEURISTICS or not (Path(name).exists() or (SHIPPED / catalogue.ALIASES.get(name, name)).exists()):
-        return named(puzzle, name, tuple(LEARNED))
+        return named(puzzle, name, (*LEARNED, PATTERNS, f"{PATTERNS}:SET"))
     loaded = load(name)
     if loaded.fingerprint != puzzle.table.fingerprint:
         mine = "another puzzle of that name" if loaded.puzzle.name == puzzle.name else puzzle.name
@@ -97,6 +108,49 @@ def heuristic(puzzle: Puzzle, name: str | Path) -> Heuristic:
     return loaded
 
 
+def _parts(name: str) -> list[str]:
+    """The names that "+" joins; that of a set of patterns may have it, too."""
+    parts: list[str] = []
+    for part in name.split("+"):
+        if parts and parts[-1].startswith(f"{PATTERNS}:") and is_part_of_set(part):
+            parts[-1] += f"+{part}"
+        else:
+            parts.append(part)
+    return parts
+
+
+def patterns(
+    puzzle: Puzzle,
+    name: str | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> PatternHeuristic:
+    """The heuristic of a set of patterns, by its name (`6-6-3`, `corners+6+6`), its pieces, or the puzzle's default set.
+
+    Tables that are not in the cache are made and verified, on as many threads as there are cores. progress: called with the
+    pieces of a pattern, what is being done, how much of it is, and how much there is.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-2x4")
+        >>> halves = us.patterns(tiles, "1 2 5 6 / 3 4 7")
+        >>> [table.largest for table in halves.tables]
+        [18, 15]
+        >>> print(halves.guarantee)
+        never overestimates
+    """
+    check_puzzle(puzzle, "us.patterns")
+    return pattern_heuristic(puzzle, pattern_set(puzzle, name), threads=threads, progress=progress)
+
+
 def default_heuristic(puzzle: Puzzle) -> str:
-    """The name of the best that there is at once: learned, if such a bundle comes with the package."""
-    return "base" if puzzle.definition or not (SHIPPED / puzzle.name).exists() else "learned"
+    """The name of the best that there is: learned, if such a bundle comes with the package; otherwise patterns, if the puzzle
+    has pieces, but for pancakes, where the gaps between neighbours are better."""
+    if not puzzle.definition and (SHIPPED / puzzle.name).exists():
+        return "learned"
+    if puzzle.base_heuristic.pair_cost is not None:
+        return "base"
+    try:
+        pieces_of(puzzle)
+    except UndershootError:
+        return "base"
+    return PATTERNS

@@ -10,6 +10,7 @@ from undershoot.cli.calibrate import calibrate
 from undershoot.cli.certify import certify, check
 from undershoot.cli.interruption import ended_by_ctrl_c
 from undershoot.cli.oracle import oracle
+from undershoot.cli.patterns import patterns
 from undershoot.cli.puzzles import puzzles
 from undershoot.cli.reproduce import reproduce
 from undershoot.cli.solve import solve
@@ -36,5 +37,5 @@ def program(
         raise typer.Exit
 
 
-for command in (puzzles, oracle, train, calibrate, certify, check, solve, bench, reproduce):
+for command in (puzzles, oracle, patterns, train, calibrate, certify, check, solve, bench, reproduce):
     app.command()(ended_by_ctrl_c(command))

@@ -1,15 +1,18 @@
 """What `solve` and `bench` share: which states to search from, and how."""
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from undershoot.cli.terminal import progress
 from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
     from undershoot.experiments.instances import Instances
+    from undershoot.guarantees import Heuristic
     from undershoot.puzzles.puzzle import Puzzle
     from undershoot.search.options import SearchOptions
 
@@ -23,19 +26,47 @@ PerStep = Annotated[int, typer.Option(help="Nodes taken before their children ar
 MaxExpanded = Annotated[int | None, typer.Option(help="Stop an instance after so many expansions.")]
 MaxSeconds = Annotated[float | None, typer.Option(help="Stop an instance after so many seconds.")]
 MaxMemory = Annotated[str | None, typer.Option(metavar="SIZE", help="All instances together, such as 500M or 4G.")]
+AlgorithmName = Annotated[
+    str,
+    typer.Option("--algorithm", metavar="astar|ida|auto", help="auto takes A* where all states fit into memory, else IDA*."),
+]
 Threads = Annotated[int, typer.Option(help="Spread the instances over so many.")]
 
 
+def heuristic_for(puzzle: "Puzzle", name: str) -> "Heuristic":
+    """The heuristic of this name. Pattern tables that are not in the cache are made, which is said, with a bar."""
+    from undershoot.bundles.loading import heuristic
+
+    said: set[str] = set()
+    with progress(f"patterns of {puzzle.name}") as report:
+
+        def show(pieces: str, doing: str, done: int, of: int) -> None:
+            if doing == "making" and pieces not in said:
+                said.add(pieces)
+                print(f"undershoot: making the pattern {pieces} of {puzzle.name}: {of:,} states, once", file=sys.stderr)
+            report(done, f"{doing} {pieces}", of)
+
+        return heuristic(puzzle, name, show)
+
+
 def options(
-    weight: float, ties: str, per_step: int, max_expanded: int | None, max_seconds: float | None, max_memory: str | None
+    weight: float,
+    ties: str,
+    per_step: int,
+    max_expanded: int | None,
+    max_seconds: float | None,
+    max_memory: str | None,
+    algorithm: str = "astar",
 ) -> "SearchOptions":
     """How to search, and when to stop."""
-    from undershoot.search.options import SearchOptions, Ties
+    from undershoot.search.options import Algorithm, SearchOptions, Ties
 
     if ties not in list(Ties):
         raise UndershootError(f'--ties is "{ties}"; allowed are {" and ".join(Ties)}')
     memory = None if max_memory is None else parse_bytes(max_memory)
-    return SearchOptions(weight, Ties(ties), per_step, max_expanded, max_seconds, memory)
+    if algorithm not in list(Algorithm):
+        raise UndershootError(f'--algorithm is "{algorithm}"; allowed are {", ".join(Algorithm)}')
+    return SearchOptions(weight, Ties(ties), per_step, max_expanded, max_seconds, memory, Algorithm(algorithm))
 
 
 def parse_bytes(text: str) -> int:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from undershoot.cli.posing import (
+    AlgorithmName,
     InstanceFile,
     MaxExpanded,
     MaxMemory,
@@ -15,6 +16,7 @@ from undershoot.cli.posing import (
     TieRule,
     Weight,
     exclusive,
+    heuristic_for,
     options,
     random_or_listed,
 )
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from undershoot.arrays import States
     from undershoot.guarantees import Heuristic
     from undershoot.puzzles.puzzle import Puzzle
+    from undershoot.search.options import Algorithm
     from undershoot.search.results import Result
 
 
@@ -37,9 +40,11 @@ def solve(
     heuristic: Annotated[
         str | None,
         typer.Option(
-            help="learned, label-free, small, paper, base, zero, table, gf2, linear-conflict, or a path; a+b is the larger."
+            help="learned, label-free, small, paper, patterns, patterns:SET, base, zero, table, gf2, linear-conflict, or a "
+            "path; a+b is the larger."
         ),
     ] = None,
+    algorithm: AlgorithmName = "auto",
     weight: Weight = 1.0,
     ties: TieRule = "deep",
     expand_per_step: PerStep = 1,
@@ -53,19 +58,19 @@ def solve(
 ) -> None:
     """Solve a state, a scramble, states of a file or random states, optimally if the heuristic allows.
 
-    Where a learned heuristic comes with the package, that is used; otherwise the puzzle's own, `base`.
+    Where a learned heuristic comes with the package, that is used; otherwise patterns, whose tables are made on first use, or
+    for puzzles without pieces their own heuristic, `base`.
     """
     from undershoot.bundles.loading import default_heuristic
-    from undershoot.bundles.loading import heuristic as named
     from undershoot.experiments.instances import scrambled_instances
     from undershoot.kernels.streams import Purpose
     from undershoot.puzzles.catalogue import puzzle as by_name
-    from undershoot.search.astar import solve_many
+    from undershoot.search.solving import choose, solve_many
 
     exclusive(context, "state", "random", "scramble_depth", "instances")
     exclusive(context, "state", "seed")
     exclusive(context, "instances", "seed")
-    how = options(weight, ties, expand_per_step, max_expanded, max_seconds, max_memory)
+    how = options(weight, ties, expand_per_step, max_expanded, max_seconds, max_memory, algorithm)
     chosen = by_name(puzzle)
     if state is not None:
         states = chosen.parse(state)
@@ -73,21 +78,31 @@ def solve(
         states = scrambled_instances(chosen, [scramble_depth], 1, seed, Purpose.INSTANCES).states
     else:
         states = random_or_listed(chosen, 1 if random is None else random, instances, seed).states
-    guide = named(chosen, heuristic or default_heuristic(chosen))
+    guide = heuristic_for(chosen, heuristic or default_heuristic(chosen))
+    first, reason = choose(chosen, guide, how)
     with progress(f"solving {chosen.name}", len(states)) as report:
         results = solve_many(chosen, states, guide, how, threads=threads, progress=lambda done: report(done, guide.name))
     if as_json:
         found = [{"state": chosen.format(states[i : i + 1]), **result.to_json()} for i, result in enumerate(results)]
-        print_json({"puzzle": chosen.name, "heuristic": guide.name, "guarantee": str(guide.guarantee), "results": found})
+        print_json(
+            {
+                "puzzle": chosen.name,
+                "heuristic": guide.name,
+                "guarantee": str(guide.guarantee),
+                "algorithm": first.value,
+                "reason": reason,
+                "results": found,
+            }
+        )
     elif len(results) == 1:
-        _show_one(chosen, states, guide, results[0], show)
+        _show_one(chosen, states, guide, results[0], show, _why(results, first, reason))
     else:
-        _show_many(chosen, states, guide, results, show)
+        _show_many(chosen, states, guide, results, show, _why(results, first, reason))
     if not all(result.cost is not None for result in results):
         raise typer.Exit(1)
 
 
-def _show_one(puzzle: "Puzzle", states: "States", guide: "Heuristic", result: "Result", show: bool) -> None:
+def _show_one(puzzle: "Puzzle", states: "States", guide: "Heuristic", result: "Result", show: bool, why: str) -> None:
     console = stdout()
     console.print(puzzle.draw(states), "")
     if result.cost is None:
@@ -98,12 +113,20 @@ def _show_one(puzzle: "Puzzle", states: "States", guide: "Heuristic", result: "R
         console.print(f"cost {result.cost}: {result.optimality} (cost - lower bound = {result.gap})")
     console.print(
         f"{result.expanded:,} expanded, {result.generated:,} generated, {result.evaluated:,} evaluated, "
-        f"{result.reopened:,} reopened, {result.seconds:.3f} s; heuristic {guide.name}: {guide.guarantee}"
+        f"{result.reopened:,} reopened, {result.seconds:.3f} s; {why}; heuristic {guide.name}: {guide.guarantee}"
     )
     if result.overestimates:
         console.print(f"h was above the true cost of {result.overestimates} states along the solution", style="yellow")
     if show:
         _step_through(console, puzzle, states, result)
+
+
+def _why(results: "list[Result]", first: "Algorithm", reason: str) -> str:
+    """Which algorithm searched, and why."""
+    names = {"astar": "A*", "ida": "IDA*"}
+    others = sum(result.algorithm != first for result in results)
+    then = "" if not others else f", then {names['ida' if first == 'astar' else 'astar']} for {others:,} that limits stopped"
+    return f"{names[first]} {reason}{then}"
 
 
 def _bound(result: "Result") -> str:
@@ -123,7 +146,7 @@ def _step_through(console: Any, puzzle: "Puzzle", states: "States", result: "Res
         console.print(puzzle.draw(np.asarray(at)[None]))
 
 
-def _show_many(puzzle: "Puzzle", states: "States", guide: "Heuristic", results: "list[Result]", show: bool) -> None:
+def _show_many(puzzle: "Puzzle", states: "States", guide: "Heuristic", results: "list[Result]", show: bool, why: str) -> None:
     """For each the state, the solution, and in one line what is known of it."""
     console = stdout()
     for i, result in enumerate(results):
@@ -140,5 +163,5 @@ def _show_many(puzzle: "Puzzle", states: "States", guide: "Heuristic", results: 
     proven = sum(result.optimality.kind.value == "proven" for result in results)
     console.print(
         f"{len(solved):,} of {len(results):,} solved, {proven:,} proven optimal, "
-        f"{sum(result.expanded for result in results):,} expanded; heuristic {guide.name}: {guide.guarantee}"
+        f"{sum(result.expanded for result in results):,} expanded; {why}; heuristic {guide.name}: {guide.guarantee}"
     )

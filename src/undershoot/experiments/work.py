@@ -36,8 +36,9 @@ from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.catalogue import puzzle as by_name
 from undershoot.puzzles.puzzle import Puzzle
-from undershoot.search.astar import solve, solve_batch
+from undershoot.search.astar import solve_batch
 from undershoot.search.options import SearchOptions, Ties
+from undershoot.search.solving import solve
 
 TIMED = ("seconds", "host")
 """Columns that differ from run to run."""

@@ -9,10 +9,10 @@ follows; a search that goes on by one step has that row brought up to date rathe
     value_of(guide, states, row, kept, at)                               float32: the value of states[row], given kept[at]
     value_after(guide, plan, context, step, states, row, kept, at, enough)    float32: the value one step after states[row]
 
-states: uint8[R, n or more]; kept: int32[A, kept_size or more]. `context` is that of states[row], from which `step` leads on; the
-state that it leads to is not there yet. In `value_after` the rows row + 1 and at + 1 are free to work in. Its value may be a lower
-bound of the right one, as soon as that is above `enough`: what is cut off by then needs no more. It need not be implemented: by
-default the state is made, and asked about.
+states: uint8[R, n or more]; kept: int32[A, kept_size or more]. `context` is that of states[row], from which `step` leads on;
+the state that it leads to is not there yet. In `value_after` the rows row + 1 and at + 1 are free to work in. Its value may be
+a lower bound of the right one, as soon as that is above `enough`: what is cut off by then needs no more. It need not be
+implemented: by default the state is made, and asked about.
 
 A kind of guide implements these for its own NamedTuple type by `implements`; numba compiles a loop anew for each type of
 guide, so a value costs no call. Functions found by type, not passed as arguments, are what machine code on disk can be kept of.

@@ -21,7 +21,8 @@ from undershoot.puzzles.pieces import Pieces, pieces_of
 from undershoot.puzzles.problem import Problem
 
 REFLECTED = "reflected"
-MOST_ENTRIES = 60_000_000
+PART = rf"corners|edges|{REFLECTED}|\d+(-\d+)*"
+MOST_ENTRIES = 25_000_000
 """Of a table that is chosen by size, while it is made."""
 BY_CELLS = {
     (4, 4, "5-5-5"): ("1 2 5 6 9", "3 4 7 8 12", "10 11 13 14 15"),
@@ -94,11 +95,16 @@ def _sizes(pieces: Pieces, is_additive: bool) -> list[int]:
     return sizes
 
 
+def is_part_of_set(part: str) -> bool:
+    """Whether this can stand between the "+" of a set's name."""
+    return re.fullmatch(PART, part) is not None
+
+
 def pattern_set(puzzle: Problem, name: str | None = None) -> PatternSet:
     """The set of this name, or these pieces; the default one if none is given."""
     pieces = pieces_of(puzzle)
     text = (name or default_name(puzzle)).strip()
-    if "/" in text or not re.fullmatch(r"(\d+|corners|edges)([-+](\d+|corners|edges|reflected))*", text):
+    if not all(map(is_part_of_set, text.split("+"))):
         return _by_pieces(puzzle, pieces, text)
     parts = text.split("+")
     symmetries: tuple[Symmetry | None, ...] = (None,)
@@ -168,13 +174,9 @@ def _windows(puzzle: Problem, pieces: Pieces, parts: Sequence[str]) -> list[tupl
         rooms = [mine for mine in by_kind if len(mine) >= size]
         if not rooms or size < 1:
             raise UndershootError(f"a set of {size} pieces was asked for; {puzzle.name} has {[len(mine) for mine in by_kind]}")
-        mine = rooms[0] if len(by_kind) == 1 else _room_for(by_kind, sizes, number)
-        same = (
-            [k for k, other in enumerate(sizes) if _room_for(by_kind, sizes, k) is mine]
-            if len(by_kind) > 1
-            else range(len(sizes))
-        )
-        place = list(same).index(number)
+        mine = _room_for(by_kind, sizes, number)
+        same = [k for k in range(len(sizes)) if _room_for(by_kind, sizes, k) is mine]
+        place = same.index(number)
         first = 0 if len(same) == 1 else (len(mine) - size) * place // (len(same) - 1)
         result.append(tuple(mine[first : first + size]))
     return result
@@ -226,6 +228,9 @@ def _by_pieces(puzzle: Problem, pieces: Pieces, text: str) -> PatternSet:
             )
         groups.append(tuple(chosen))
     slides = forward_plan(puzzle.table).slides
+    twice = [word for word in known if slides and text.split().count(word) > 1]
+    if twice:
+        raise UndershootError(f"patterns that share a piece cannot be added: every move of {twice[0]} would count twice")
     sums = (tuple(groups),) if slides else tuple((group,) for group in groups)
     made = tuple(tuple(Pattern(pieces, group, slides) for group in those) for those in sums)
     return PatternSet(" / ".join(" ".join(names[p] for p in group) for group in groups), pieces, made)

@@ -1,4 +1,4 @@
-"""A* with reopening: `solve_many` runs many instances in lock-step, each exactly as if it were alone."""
+"""A* with reopening: many instances in lock-step, each exactly as if it were alone."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,14 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 
-import numpy as np
-
 from undershoot.arrays import States
-from undershoot.errors import UndershootError, what_came
+from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.kernels.guides import Elsewhere
 from undershoot.oracles.size import available_memory
-from undershoot.puzzles.problem import Problem, check_puzzle
+from undershoot.puzzles.problem import Problem
+from undershoot.search.conclusions import check_request
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Result
 from undershoot.search.running import ROOM_TO_BEGIN, Draws, Searches, guide_in_loop
@@ -23,52 +22,9 @@ AT_ONCE_IN_LOOP = 32
 DEFAULTS = SearchOptions()
 
 
-def solve(puzzle: Problem, states: States, heuristic: Heuristic, options: SearchOptions = DEFAULTS) -> Result:
-    """Search from one state, uint8[1, n] or uint8[n].
-
-    Examples:
-        >>> tiles = us.puzzle("tiles-3x3")
-        >>> state = tiles.parse("8 1 3 / 4 0 2 / 7 6 5")
-        >>> result = us.solve(tiles, state, us.load("tiles-3x3"))
-        >>> print(result.cost, result.optimality)
-        14 optimal, proven
-        >>> print(*result.actions)
-        L U R R D D L U R U L D L U
-    """
-    check_puzzle(puzzle, "us.solve")
-    if isinstance(states, np.ndarray) and states.ndim == 1:
-        states = states[None]
-    if isinstance(states, np.ndarray) and len(states) != 1:
-        raise UndershootError(f"solve takes one state, {len(states)} came; solve_many takes several")
-    return solve_many(puzzle, states, heuristic, options)[0]
-
-
-def solve_many(
-    puzzle: Problem,
-    states: States,
-    heuristic: Heuristic,
-    options: SearchOptions = DEFAULTS,
-    lock_step: int = LOCK_STEP,
-    threads: int = 1,
-    progress: Callable[[int], None] | None = None,
-) -> list[Result]:
-    """Search from every state, uint8[N, n]; results in the same order.
-
-    lock_step: how many searches share the calls of the heuristic; others wait until one of these ends. threads: over
-    which the instances are spread; each calls the heuristic for its own. progress: called with how many ended.
-
-    Examples:
-        >>> tiles = us.puzzle("tiles-3x3")
-        >>> results = us.solve_many(tiles, tiles.sample(4, seed=0), us.load("tiles-3x3"))
-        >>> [result.cost for result in results]
-        [19, 22, 25, 20]
-    """
-    return solve_batch(puzzle, states, heuristic, options, lock_step, threads, progress).results
-
-
 @dataclass(frozen=True)
 class Batch:
-    """What `solve_many` found, and what it took all together."""
+    """What was found, and what it took all together."""
 
     results: list[Result]
     seconds: float
@@ -88,16 +44,11 @@ def solve_batch(
     progress: Callable[[int], None] | None = None,
     draw_expanded: int | None = None,
 ) -> Batch:
-    """`solve_many` with the time and memory that it took. draw_expanded: a seed, to draw one expanded state a search."""
-    check_puzzle(puzzle, "a search")
-    puzzle.check_solvable(states)
-    if not hasattr(heuristic, "fingerprint"):
-        raise UndershootError(
-            f'a search takes a heuristic, such as us.heuristic(puzzle, "base"); {what_came(heuristic)} came '
-            "(us.wrap makes one of a function)"
-        )
-    if heuristic.fingerprint != puzzle.table.fingerprint:
-        raise UndershootError(f"the heuristic {heuristic.name} belongs to another puzzle than {puzzle.name}")
+    """Search from every state, uint8[N, n]; with the time and memory that it took. See `solve_many`.
+
+    draw_expanded: a seed, to draw one expanded state a search.
+    """
+    check_request(puzzle, states, heuristic)
     if lock_step < 1 or threads < 1:
         raise UndershootError(f"lock_step ({lock_step}) and threads ({threads}) must be at least 1")
     results: list[Result | None] = [None] * len(states)

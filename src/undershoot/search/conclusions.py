@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from undershoot.arrays import F32, I32, I64, States
-from undershoot.errors import Contradiction
+from undershoot.errors import Contradiction, UndershootError, what_came
 from undershoot.guarantees import Guarantee, Heuristic, Optimality, OptimalityKind, Standing
 from undershoot.kernels.cpu import solution_costs
 from undershoot.kernels.plan import forward_plan
-from undershoot.puzzles.problem import Problem
+from undershoot.puzzles.problem import Problem, check_puzzle
+from undershoot.search.options import Algorithm
 from undershoot.search.results import Result, Status
 from undershoot.search.workspace import MAX_COST
 
@@ -42,9 +43,22 @@ class Ending:
     seconds: float
     weight: float = 1.0
     """With which it searched."""
-    one_path_suffices: bool = True
-    """Whether it finds the optimum as soon as h overestimates nowhere along *one* optimal path. So does A* with reopening, but
-    no search that leaves out some of the optimal paths."""
+    algorithm: Algorithm = Algorithm.ASTAR
+    """Only A* with reopening finds the optimum as soon as h overestimates nowhere along *one* optimal path: IDA* leaves out
+    some of the optimal paths."""
+
+
+def check_request(puzzle: Problem, states: States, heuristic: Heuristic) -> None:
+    """Refuse what no search can begin with."""
+    check_puzzle(puzzle, "a search")
+    puzzle.check_solvable(states)
+    if not hasattr(heuristic, "fingerprint"):
+        raise UndershootError(
+            f'a search takes a heuristic, such as us.heuristic(puzzle, "base"); {what_came(heuristic)} came '
+            "(us.wrap makes one of a function)"
+        )
+    if heuristic.fingerprint != puzzle.table.fingerprint:
+        raise UndershootError(f"the heuristic {heuristic.name} belongs to another puzzle than {puzzle.name}")
 
 
 def conclude(puzzle: Problem, guide: Heuristic, starts: States, endings: Sequence[Ending]) -> list[Result]:
@@ -104,6 +118,7 @@ def _result(puzzle: Problem, guide: Heuristic, ending: Ending, lower_bound: int,
         stored=ending.stored,
         overestimates=overestimates,
         seconds=ending.seconds,
+        algorithm=ending.algorithm,
     )
 
 
@@ -126,7 +141,7 @@ def _optimality(ending: Ending, lower_bound: int, guarantee: Guarantee) -> Optim
         return Optimality(OptimalityKind.PROVEN, provided=provided)
     is_solved = ending.status is Status.SOLVED
     probability = guarantee.solution_probability
-    if probability is not None and is_solved and ending.weight == 1 and ending.one_path_suffices:
+    if probability is not None and is_solved and ending.weight == 1 and ending.algorithm is Algorithm.ASTAR:
         return Optimality(
             OptimalityKind.CALIBRATED,
             probability=probability,

@@ -18,14 +18,13 @@ from undershoot.kernels.sums import Sums, shared_out, sum_of
 from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.pairs import Pair, classify_pairs
 
-RUNNING, FOUND, EXHAUSTED = 0, 1, 2
+RUNNING, FOUND, EXHAUSTED, WRONG_VALUE = 0, 1, 2, 3
 NEVER = 2**40
 """A bound that nothing passes."""
-ROW = np.dtype([("cost", np.int64), ("f", np.int64), ("arrival", np.uint32), ("context", np.uint32), ("step", np.uint32)] + [
-    ("children", np.uint32), ("visited", np.uint32), ("is_expanded", np.uint32)
-])  # fmt: skip
-"""A node on the path. `cost`: g. `arrival`: by which step it was reached and from where, a row of `TreeMoves.follow`; `step`: the
-one that leads to the row below. `children`: how many were not cut off; `visited`: how many of these were searched, or are."""
+SMALL = ("arrival", "context", "step", "children", "visited", "is_expanded")
+ROW = np.dtype([("cost", np.int64), ("f", np.int64), *((name, np.uint32) for name in SMALL)])
+"""A node on the path. `cost`: g. `arrival`: by which step it was reached and from where, a row of `TreeMoves.follow`. `step`:
+the one that leads to the row below. `children`: how many were not cut off; `visited`: how many of these were searched."""
 COUNTERS = ("expanded", "expanded_below", "generated")
 PROGRESS = np.dtype(
     [("depth", np.uint64), ("first", np.uint64), ("deepest", np.uint64)]
@@ -57,8 +56,8 @@ class TreeMoves(NamedTuple):
 
     plan: Plan
     follow: U16
-    """uint16[(C * S + C) * (S + 1)]: how many steps are worth trying, and which, after a step x from context c, row c * S + x, or at
-    the start in context c, row C * S + c: not those that come back, or that another order reaches."""
+    """uint16[(C * S + C) * (S + 1)]: how many steps are worth trying, and which, after a step x from context c, row c * S + x,
+    or at the start in context c, row C * S + c: not those that come back, or that another order reaches."""
     goals: States
     back: I32
     """int32[C, S]: what the step back costs; -1 where there is none."""
@@ -165,6 +164,8 @@ def search_tree(
                 break
             at.deepest = max(np.uint64(at.deepest), depth)
             _expand(tree, moves, guide, base, depth, bound, rules)
+            if at.status == WRONG_VALUE:
+                break
         if row.visited == row.children:
             if depth == first:
                 at.status = EXHAUSTED
@@ -202,7 +203,10 @@ def _expand(tree: Tree, moves: TreeMoves, guide: Any, base: Sums, depth: Number,
     for k in range(where + ONE, where + ONE + count):
         step = np.uint64(moves.follow[k])
         cost = g + np.int64(plan.cost[context, step])
-        f = cost + whole(value_after(guide, plan, context, step, tree.states, 0, tree.kept, depth, bound - cost))
+        h = whole(value_after(guide, plan, context, step, tree.states, 0, tree.kept, depth, bound - cost))
+        if h < 0:  # no number, or infinite
+            at.status = WRONG_VALUE
+        f = cost + max(h, np.int64(0))
         if f <= bound:
             tree.children[free] = step | (np.uint64(f) << SHIFT)
             free += ONE

@@ -1,37 +1,38 @@
 """IDA*: iterations of depth-first search with growing bounds. It needs no memory to speak of.
 
-With a proven heuristic the bound of an iteration, and after it the least f that was cut off, is a proven lower bound. With another
-one the least g + h0 that was cut off is. So a limit ends a search with a true statement.
+With a proven heuristic the bound of an iteration, and after it the least f that was cut off, is a proven lower bound. With
+another one the least g + h0 that was cut off is. So a limit ends a search with a true statement.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U16, States
+from undershoot.arrays import I32, U16, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.kernels.guides import guide_of, size_of
 from undershoot.kernels.sums import sums
 from undershoot.puzzles.problem import Problem
-from undershoot.search.conclusions import Ending, conclude
+from undershoot.search.conclusions import Ending, check_request, conclude
 from undershoot.search.depth_first import (
     COUNTERS,
     EXHAUSTED,
     FOUND,
     NEVER,
     RUNNING,
+    WRONG_VALUE,
     Tree,
     make_tree,
     plant,
     search_tree,
     tree_moves,
 )
-from undershoot.search.options import SearchOptions
+from undershoot.search.options import Algorithm, SearchOptions
 from undershoot.search.results import Result, Status
 
 FIRST_SLICE, SECONDS_A_SLICE = 20_000, 0.02
@@ -50,18 +51,18 @@ def solve_by_deepening(
     options: SearchOptions,
     threads: int = 1,
     progress: Callable[[int], None] | None = None,
-    bounds: I64 | None = None,
+    bounds: Sequence[int] | None = None,
 ) -> list[Result]:
     """IDA* from every state, uint8[N, n]; results in the same order.
 
-    threads: over the instances, or if there is one, over its subtrees. bounds: int64[N], from which to begin, where solutions are
-    known to cost so much at least.
+    threads: over the instances, or if there is one, over its subtrees. bounds: for each, from which to begin, where solutions
+    are known to cost so much at least.
     """
+    check_request(puzzle, states, heuristic)
+    if threads < 1:
+        raise UndershootError(f"threads ({threads}) must be at least 1")
     guides = [_guide(heuristic)]
-    if not len(states):
-        return []
-    puzzle.table.check_states(states)
-    first = np.zeros(len(states), dtype=np.int64) if bounds is None else bounds
+    first = [0] * len(states) if bounds is None else bounds
     results: list[Result | None] = [None] * len(states)
     lock = Lock()
 
@@ -184,8 +185,17 @@ class Deepening:
                 self.deepest = max(self.deepest, int(at["deepest"]))
                 if at["status"] == FOUND and self.actions is None:
                     self.actions = self._path(tree)
+            self._check_values(tree)
             self._look_at_limits(at["status"] == RUNNING)
             size = max(1, min(int(size * SECONDS_A_SLICE / max(1e-6, time.perf_counter() - began)), 100 * size))
+
+    def _check_values(self, tree: Tree) -> None:
+        """Refuse a value that no search can go on with."""
+        if tree.progress[0]["status"] == WRONG_VALUE:
+            state = self.puzzle.format(tree.states[:1])
+            raise UndershootError(
+                f"the heuristic {self.heuristic.name} gives no number from 0 for a state one move from {state}"
+            )
 
     def _reserve(self, size: int) -> int:
         """So many expansions may be made; they are counted already."""
@@ -247,6 +257,7 @@ class Deepening:
             self.counts = {name: before[name] + int(at[name]) for name in COUNTERS}
             if at["status"] == FOUND:
                 self.actions = self._path(tree)
+            self._check_values(tree)
             self._look_at_limits(at["status"] == RUNNING)
             if at["status"] != EXHAUSTED or written >= SUBTREES * self.threads or not written:
                 break
@@ -281,5 +292,5 @@ class Deepening:
             reopened=0,
             stored=self.deepest + 1,
             seconds=seconds,
-            one_path_suffices=False,
+            algorithm=Algorithm.IDA,
         )

@@ -26,6 +26,17 @@ class Ties(StrEnum):
     """Smaller g, then oldest."""
 
 
+class Algorithm(StrEnum):
+    """How to search."""
+
+    ASTAR = "astar"
+    """Keeps every state that it has seen."""
+    IDA = "ida"
+    """Iterative deepening A*: keeps only the path that it is on."""
+    AUTO = "auto"
+    """One of them, and where limits stop it the other."""
+
+
 @dataclass(frozen=True)
 class SearchOptions:
     """Limits are per instance, but for memory, which all instances that run together share. None: no limit.
@@ -47,6 +58,7 @@ class SearchOptions:
     max_seconds: float | None = None
     max_memory: int | None = None
     """Bytes; None for half of what the machine has free."""
+    algorithm: Algorithm = Algorithm.ASTAR
 
     def __post_init__(self) -> None:
         if not 1 <= self.weight <= MAX_WEIGHT:

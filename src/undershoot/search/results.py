@@ -1,13 +1,14 @@
 """What a search found out."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
 from undershoot.guarantees import LabelKind, Labels, Optimality, OptimalityKind
+from undershoot.search.options import Algorithm
 
 
 class Status(StrEnum):
@@ -23,6 +24,11 @@ class Status(StrEnum):
     BUDGET = "budget"
     TIME = "time"
     MEMORY = "memory"
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether more of something would have let it go on."""
+        return self in (Status.BUDGET, Status.TIME, Status.MEMORY)
 
     @property
     def sentence(self) -> str:
@@ -72,12 +78,26 @@ class Result:
     """States along the solution whose h is above the cost that the solution still needs. None seen proves nothing."""
     seconds: float
     """While this instance was being searched; instances that run in lock-step share the clock."""
+    algorithm: Algorithm = Algorithm.ASTAR
+    """Which one ended with this result."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as programs read them."""
         fields = asdict(self)
-        fields |= {"status": self.status.value, "actions": list(self.actions), "optimality": self.optimality.kind.value}
+        fields |= {
+            "status": self.status.value,
+            "algorithm": self.algorithm.value,
+            "actions": list(self.actions),
+            "optimality": self.optimality.kind.value,
+        }
         return {**fields, "factor": self.optimality.factor, "probability": self.optimality.probability}
+
+    def followed_by(self, other: "Result") -> "Result":
+        """What another search of the same instance adds to this one, which found no solution: all work is counted."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in ("expanded", "generated", "evaluated", "reopened")}
+        seconds, lower = self.seconds + other.seconds, max(self.lower_bound, other.lower_bound)
+        optimality = Optimality(OptimalityKind.PROVEN) if other.cost == lower else other.optimality
+        return replace(other, **sums, seconds=seconds, lower_bound=lower, optimality=optimality)
 
     @property
     def gap(self) -> int | None:

@@ -14,9 +14,9 @@ from undershoot.guarantees import Heuristic
 from undershoot.heuristics.neural import Network
 from undershoot.kernels.scrambles import derived_seed, scramble
 from undershoot.puzzles.problem import Problem
-from undershoot.search.astar import solve_many
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
+from undershoot.search.solving import solve_many
 from undershoot.training.checkpoints import Position
 from undershoot.training.learner import block_steps, initialise, known_states, make_learner, renew_target
 from undershoot.training.recipe import Loss, Recipe, recipe_from

@@ -25,7 +25,7 @@ from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic, 
 from undershoot.heuristics.survey import survey
 from undershoot.heuristics.wrapped import NO_DIGEST, WrappedHeuristic
 from undershoot.kernels.streams import Purpose, stream
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 from undershoot.trust import Passed
 from undershoot.workflows.conversion import in_whole_numbers
 
@@ -192,7 +192,7 @@ def try_out(heuristic: CalibratedHeuristic, population: Population, wanted: Want
     )
 
 
-def _fresh(puzzle: Puzzle, population: Population, wanted: Wanted) -> tuple[Sample, str]:
+def _fresh(puzzle: Problem, population: Population, wanted: Wanted) -> tuple[Sample, str]:
     """States and what their labels are called: true costs of the population if they can be had, scrambles if it cannot."""
     kinds = ((LabelSource.EXACT, 10_000, "true cost"), (LabelSource.LOWER, 1_000, "lower bound of the cost"))
     reason: UndershootError | None = None

@@ -19,7 +19,7 @@ from undershoot.heuristics.survey import survey
 from undershoot.heuristics.wrapped import WrappedHeuristic
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.distance_table import DistanceTable
-from undershoot.puzzles.puzzle import Puzzle
+from undershoot.puzzles.problem import Problem
 from undershoot.search.astar import solve_batch
 from undershoot.search.options import SearchOptions
 from undershoot.workflows.calibration import Progress, margins_in_json, private_seed_of
@@ -33,7 +33,7 @@ INSTANCES, MOST_EXPANDED = 1000, 20_000
 class MethodComparison:
     """A row for each method, first the network as it is."""
 
-    puzzle: Puzzle
+    puzzle: Problem
     distances: DistanceTable
     rows: list[dict[str, Any]]
     """method, and either error, why it could not be fitted, or t, listed, guarantee, claim (in a few words), and over all

@@ -1,0 +1,124 @@
+"""undershoot patterns"""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from undershoot.cli.posing import heuristic_for
+from undershoot.cli.terminal import AsJson, PuzzleName, bar, plain, print_json, stdout
+
+if TYPE_CHECKING:
+    from undershoot.heuristics.patterns import PatternHeuristic
+    from undershoot.patterns.tables import PatternTable
+    from undershoot.puzzles.puzzle import Puzzle
+
+
+def patterns(
+    puzzle: PuzzleName,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[SET]", help='Such as 6-6-3, corners+7+7, or pieces: "1 2 5 / 3 4 7".')
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The sets of patterns of a puzzle; or one of them: made and verified if it is not there yet, with what it costs."""
+    from undershoot.bundles.loading import PATTERNS
+    from undershoot.puzzles.catalogue import puzzle as by_name
+
+    chosen = by_name(puzzle)
+    if name is None:
+        _list(chosen, as_json)
+        return
+    made: Any = heuristic_for(chosen, f"{PATTERNS}:{name}")
+    if as_json:
+        print_json(_document(chosen, made))
+    else:
+        _show(chosen, made)
+
+
+def _list(puzzle: "Puzzle", as_json: bool) -> None:
+    from rich.table import Table
+
+    from undershoot.patterns.cache import is_cached
+    from undershoot.patterns.sets import names_of_sets, pattern_set, piece_names
+
+    rows, drawn = [], Table("set", "patterns", "states", "in the cache", box=None, title_justify="left")
+    drawn.title = f"{puzzle.name}: sets of patterns, the default first"
+    for name in names_of_sets(puzzle):
+        known = pattern_set(puzzle, name)
+        names = piece_names(puzzle, known.pieces)
+        texts = [" ".join(names[piece] for piece in pattern.followed) for pattern in known.patterns]
+        states = [int(pattern.folded.size) for pattern in known.patterns]
+        # Of patterns that a symmetry maps onto each other only one is made.
+        cached = any(is_cached(pattern, puzzle.name) for pattern in known.patterns)
+        rows.append({"set": name, "patterns": texts, "states": states, "cached": cached})
+        drawn.add_row(name, "\n".join(texts), "\n".join(f"{count:,}" for count in states), "yes" if cached else "no")
+    if as_json:
+        print_json({"puzzle": puzzle.name, "sets": rows})
+        return
+    drawn.columns[2].justify = "right"
+    console = stdout()
+    console.print(drawn)
+    console.print(f"undershoot patterns {puzzle.name} SET makes one; solve --heuristic patterns:SET searches with it")
+
+
+def _document(puzzle: "Puzzle", made: "PatternHeuristic") -> dict[str, Any]:
+    from undershoot.patterns.sets import piece_names
+
+    names = piece_names(puzzle, made.pieces)
+
+    def name_of(pieces: Any) -> str:
+        return " ".join(names[piece] for piece in sorted(pieces))
+
+    tables = [
+        {
+            "name": name_of(table.pattern.followed),
+            "pieces": [names[piece] for piece in table.pattern.followed],
+            "states": int(table.histogram.sum()),
+            "bytes": len(table.entries),
+            "mean": table.mean,
+            "largest": table.largest,
+            "histogram": table.histogram.tolist(),
+            "seconds": table.seconds,
+            "verified": True,
+        }
+        for table in made.tables
+    ]
+    return {
+        "puzzle": puzzle.name,
+        "set": made.name.removeprefix("patterns "),
+        "patterns": tables,
+        "additive": [[name_of(look.asked.tolist()) for look in group] for group in made.sums],
+        "bytes": sum(len(table.entries) for table in made.tables),
+        "guarantee": str(made.guarantee),
+    }
+
+
+def _show(puzzle: "Puzzle", made: "PatternHeuristic") -> None:
+    from rich.table import Table
+
+    console, document = stdout(), _document(puzzle, made)
+    drawn = Table("pieces", "states", "mean", "largest", "seconds", box=None, title_justify="left")
+    drawn.title = f"{puzzle.name}: {made.name}"
+    for column in drawn.columns[1:]:
+        column.justify = "right"
+    for table in document["patterns"]:
+        row = (f"{table['states']:,}", f"{table['mean']:.3f}", str(table["largest"]), f"{table['seconds']:.1f}")
+        drawn.add_row(table["name"], *row)
+    console.print(drawn)
+    for table in made.tables:
+        _show_histogram(console, " ".join(document["patterns"][made.tables.index(table)]["pieces"]), table)
+    sums = [" + ".join(f"[{name}]" for name in group) for group in document["additive"]]
+    console.print("\nThe value of a state: " + (sums[0] if len(sums) == 1 else "the largest of " + ", ".join(sums)) + ".")
+    console.print(f"{document['bytes']:,} bytes; verified: every entry follows from the others. It {made.guarantee}.")
+
+
+def _show_histogram(console: Any, name: str, table: "PatternTable") -> None:
+    from rich.table import Table
+
+    drawn = Table("cost", "states", "", title=f"\n{name}", title_justify="left", box=None)
+    drawn.columns[0].justify = drawn.columns[1].justify = "right"
+    room, most = max(10, min(60, console.width - 26)), int(table.histogram.max())
+    for cost, states in enumerate(table.histogram.tolist()):
+        if states:
+            drawn.add_row(str(cost), f"{states:,}", plain(bar(states / most * room), "cyan"))
+    console.print(drawn)

@@ -1,0 +1,129 @@
+"""Searching: from one state or from many, by A*, by IDA*, or by whichever suits."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from undershoot.arrays import States
+from undershoot.errors import UndershootError
+from undershoot.guarantees import Heuristic
+from undershoot.kernels.guides import guide_of
+from undershoot.oracles.size import available_memory
+from undershoot.puzzles.problem import Problem, check_puzzle
+from undershoot.search.astar import DEFAULTS, LOCK_STEP, solve_batch
+from undershoot.search.ida import solve_by_deepening
+from undershoot.search.options import Algorithm, SearchOptions
+from undershoot.search.results import Result
+
+NODE_BYTES = 64
+"""What A* takes for a state that it has seen, about."""
+
+
+def solve(puzzle: Problem, states: States, heuristic: Heuristic, options: SearchOptions = DEFAULTS) -> Result:
+    """Search from one state, uint8[1, n] or uint8[n].
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-3x3")
+        >>> state = tiles.parse("8 1 3 / 4 0 2 / 7 6 5")
+        >>> result = us.solve(tiles, state, us.load("tiles-3x3"))
+        >>> print(result.cost, result.optimality)
+        14 optimal, proven
+        >>> print(*result.actions)
+        L U R R D D L U R U L D L U
+    """
+    check_puzzle(puzzle, "us.solve")
+    if isinstance(states, np.ndarray) and states.ndim == 1:
+        states = states[None]
+    if isinstance(states, np.ndarray) and len(states) != 1:
+        raise UndershootError(f"solve takes one state, {len(states)} came; solve_many takes several")
+    return solve_many(puzzle, states, heuristic, options)[0]
+
+
+def solve_many(
+    puzzle: Problem,
+    states: States,
+    heuristic: Heuristic,
+    options: SearchOptions = DEFAULTS,
+    lock_step: int = LOCK_STEP,
+    threads: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> list[Result]:
+    """Search from every state, uint8[N, n]; results in the same order.
+
+    lock_step: in A*, how many searches share the calls of the heuristic; others wait until one of these ends. threads: over
+    which the instances are spread; each calls the heuristic for its own. IDA* spreads one instance, too. progress: called with
+    how many ended.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-3x3")
+        >>> results = us.solve_many(tiles, tiles.sample(4, seed=0), us.load("tiles-3x3"))
+        >>> [result.cost for result in results]
+        [19, 22, 25, 20]
+    """
+    first, _ = choose(puzzle, heuristic, options)
+    if options.algorithm is not Algorithm.AUTO:
+        return _by(first, puzzle, states, heuristic, options, lock_step, threads, progress)
+    share, rest = _shared(options)
+    results = _by(first, puzzle, states, heuristic, share, lock_step, threads, progress)
+    again = [number for number, result in enumerate(results) if result.cost is None and result.status.is_limit]
+    if not again or not can_deepen(heuristic, options):
+        return results
+    second = Algorithm.ASTAR if first is Algorithm.IDA else Algorithm.IDA
+    bounds = [results[number].lower_bound for number in again]
+    others = _by(second, puzzle, states[again], heuristic, rest, lock_step, threads, None, bounds)
+    for number, other in zip(again, others, strict=True):
+        results[number] = results[number].followed_by(other)
+    return results
+
+
+def _by(
+    algorithm: Algorithm,
+    puzzle: Problem,
+    states: States,
+    heuristic: Heuristic,
+    options: SearchOptions,
+    lock_step: int,
+    threads: int,
+    progress: Callable[[int], None] | None,
+    bounds: list[int] | None = None,
+) -> list[Result]:
+    if algorithm is Algorithm.ASTAR:
+        return solve_batch(puzzle, states, heuristic, options, lock_step, threads, progress).results
+    return solve_by_deepening(puzzle, states, heuristic, options, threads, progress, bounds)
+
+
+def can_deepen(heuristic: Heuristic, options: SearchOptions) -> bool:
+    """Whether IDA* can search with it."""
+    return options.weight == 1 and options.expand_per_step == 1 and guide_of(heuristic) is not None
+
+
+def choose(puzzle: Problem, heuristic: Heuristic, options: SearchOptions) -> tuple[Algorithm, str]:
+    """Which algorithm comes first, and why.
+
+    A* sees every state once, IDA* once for each way to it: where all states fit into memory, A* is the safe choice. Beyond that
+    IDA* goes on, and is faster for each of them.
+    """
+    if options.algorithm is not Algorithm.AUTO:
+        return options.algorithm, "as was asked for"
+    if not can_deepen(heuristic, options):
+        return Algorithm.ASTAR, "since IDA* takes no weight, and asks a heuristic for one value at a time in its compiled loop"
+    memory = available_memory() // 2 if options.max_memory is None else options.max_memory
+    most, size = memory // NODE_BYTES, puzzle.space.size
+    count = f"{size:,}" if size < 10**15 else f"{size:.1e}"
+    if size <= most:
+        return Algorithm.ASTAR, f"since all {count} states fit into memory"
+    return Algorithm.IDA, f"since {count} states do not fit into memory"
+
+
+def _shared(options: SearchOptions) -> tuple[SearchOptions, SearchOptions]:
+    """Two thirds of the limits, and the third that is left for another algorithm."""
+    expanded, seconds = options.max_expanded, options.max_seconds
+    if expanded is None and seconds is None:
+        return options, options
+    later = None if expanded is None else -(-expanded // 3), None if seconds is None else seconds / 3
+    first = None if expanded is None else expanded - (later[0] or 0), None if seconds is None else seconds * 2 / 3
+    return (
+        replace(options, max_expanded=first[0], max_seconds=first[1]),
+        replace(options, max_expanded=later[0], max_seconds=later[1]),
+    )
