@@ -16,7 +16,7 @@ from undershoot.heuristics.catalogue import heuristic as named
 from undershoot.heuristics.combined import Largest
 from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.heuristics.patterns import PatternHeuristic, pattern_heuristic
-from undershoot.patterns.sets import is_part_of_set, pattern_set
+from undershoot.pattern_tables.sets import is_part_of_set, pattern_set
 from undershoot.puzzles import catalogue
 from undershoot.puzzles.pieces import pieces_of
 from undershoot.puzzles.problem import check_puzzle

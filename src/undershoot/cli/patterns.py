@@ -9,7 +9,7 @@ from undershoot.cli.terminal import AsJson, PuzzleName, bar, plain, print_json, 
 
 if TYPE_CHECKING:
     from undershoot.heuristics.patterns import PatternHeuristic
-    from undershoot.patterns.tables import PatternTable
+    from undershoot.pattern_tables.tables import PatternTable
     from undershoot.puzzles.puzzle import Puzzle
 
 
@@ -38,8 +38,8 @@ def patterns(
 def _list(puzzle: "Puzzle", as_json: bool) -> None:
     from rich.table import Table
 
-    from undershoot.patterns.cache import is_cached
-    from undershoot.patterns.sets import names_of_sets, pattern_set, piece_names
+    from undershoot.pattern_tables.cache import is_cached
+    from undershoot.pattern_tables.sets import names_of_sets, pattern_set, piece_names
 
     rows, drawn = [], Table("set", "patterns", "states", "in the cache", box=None, title_justify="left")
     drawn.title = f"{puzzle.name}: sets of patterns, the default first"
@@ -62,7 +62,7 @@ def _list(puzzle: "Puzzle", as_json: bool) -> None:
 
 
 def _document(puzzle: "Puzzle", made: "PatternHeuristic") -> dict[str, Any]:
-    from undershoot.patterns.sets import piece_names
+    from undershoot.pattern_tables.sets import piece_names
 
     names = piece_names(puzzle, made.pieces)
 

@@ -10,9 +10,9 @@ from undershoot.kernels.bits import ones
 from undershoot.kernels.compiler import compiled_loop, inner
 from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_after, value_of
 from undershoot.kernels.plan import Plan, forward_plan
-from undershoot.patterns.looks import Look
-from undershoot.patterns.ranking import Ranking, unrank_places
-from undershoot.patterns.tables import PatternTable
+from undershoot.pattern_tables.looks import Look
+from undershoot.pattern_tables.ranking import Ranking, unrank_places
+from undershoot.pattern_tables.tables import PatternTable
 from undershoot.puzzles.pieces import NOWHERE, Pieces
 
 ONE, NONE = np.uint64(1), np.uint64(0)

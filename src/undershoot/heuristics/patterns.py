@@ -14,11 +14,11 @@ from undershoot.guarantees import PROVEN, Guarantee, Rounding
 from undershoot.heuristics.analytic import check_shape
 from undershoot.heuristics.pattern_guides import can_slide, joined, sliding_looks, slot_looks
 from undershoot.kernels.guides import values_of
-from undershoot.patterns.cache import table_of
-from undershoot.patterns.looks import Look
-from undershoot.patterns.pattern import Pattern
-from undershoot.patterns.sets import PatternSet, piece_names
-from undershoot.patterns.tables import PatternTable
+from undershoot.pattern_tables.cache import table_of
+from undershoot.pattern_tables.looks import Look
+from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.sets import PatternSet, piece_names
+from undershoot.pattern_tables.tables import PatternTable
 from undershoot.puzzles.moves import Symmetry
 from undershoot.puzzles.pieces import Pieces
 from undershoot.puzzles.problem import Problem
@@ -50,8 +50,8 @@ class PatternHeuristic:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether one move changes its value by no more than it costs: so do all sums of looks."""
-        return True
+        """Whether no move changes its value by more than it costs. The least over the cursor's places need not do that."""
+        return self.pieces.cursor is None
 
     @cached_property
     def _guide(self) -> Any:

@@ -36,6 +36,8 @@ class Problem:
     """See `cost_parity`; where it is None, that of the permutation serves if every action agrees with it."""
     pieces: tuple[tuple[int, ...], ...] = ()
     """The cells of each piece, where several move together (the stickers of a corner); empty if every cell is a piece."""
+    pattern_sets: tuple[tuple[str, str], ...] = ()
+    """Sets of patterns that its file gives: names, and pieces as `pattern_set` reads them; the first is the default."""
     pressed: U8 | None = None
     """uint8[n, n], where presses commute: its product with a state, mod 2, is a set of presses that solves it."""
 

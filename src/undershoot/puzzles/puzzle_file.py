@@ -18,7 +18,20 @@ from undershoot.puzzles.pictures import Picture
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.puzzles.spaces import OrbitSpace, UnknownSpace
 
-KEYS = {"name", "summary", "goal", "goals", "symbols", "cursor", "powers", "moves", "symmetries", "picture"}
+KEYS = {
+    "name",
+    "summary",
+    "goal",
+    "goals",
+    "symbols",
+    "cursor",
+    "powers",
+    "moves",
+    "symmetries",
+    "picture",
+    "pieces",
+    "patterns",
+}
 MOVE_KEYS = {"cycles", "at", "add", "cost"}
 PICTURE_KEYS = {"rows", "colours"}
 MAX_POWER = 12
@@ -93,6 +106,8 @@ def _build(data: dict[str, Any]) -> Puzzle:
         picture=_picture(data, cells, symbols),
         encoding=one_hot(table.modulus),
         base_heuristic=zero_heuristic(cells, len(symbols)),
+        pieces=_pieces(data, table),
+        pattern_sets=_pattern_sets(data),
     )
 
 
@@ -248,6 +263,43 @@ def _symmetry(entry: Any, cells: int, value_of: dict[str, int]) -> tuple[AnyArra
             raise MoveTableError(f'a symmetry maps "{old}" to "{new}"; both must be symbols')
         values[value_of[old]] = value_of[new]
     return permutation, values
+
+
+def _pieces(data: dict[str, Any], table: MoveTable) -> tuple[tuple[int, ...], ...]:
+    """Cells that move as one; those that are not listed are pieces by themselves."""
+    if "pieces" not in data:
+        return ()
+    listed: list[tuple[int, ...]] = []
+    for text in _texts(data, "pieces"):
+        words = text.split()
+        if not all(word.isdecimal() and 1 <= int(word) <= table.cells for word in words):
+            raise MoveTableError(f'a piece is "{text[:60]}"; it lists cells, numbers from 1 to {table.cells}')
+        listed.append(tuple(int(word) - 1 for word in words))
+    named = [cell for piece in listed for cell in piece]
+    for cell in named:
+        if named.count(cell) > 1:
+            raise MoveTableError(f"cell {cell + 1} belongs to two pieces; it belongs to one")
+    pieces = (*listed, *((cell,) for cell in range(table.cells) if cell not in named))
+    whole = {frozenset(piece) for piece in pieces}
+    for c, a in np.argwhere(table.legal):
+        for piece in pieces:
+            if frozenset(table.source[c, a, list(piece)].tolist()) not in whole:
+                cells = " ".join(str(cell + 1) for cell in piece)
+                raise MoveTableError(
+                    f"move {table.action_names[a]} tears pieces apart: what comes to cells {cells} is no piece"
+                )
+    return pieces
+
+
+def _pattern_sets(data: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Names, and what they stand for."""
+    listed = data.get("patterns", {})
+    if not isinstance(listed, dict) or not all(isinstance(text, str) and text.strip() for text in listed.values()):
+        raise MoveTableError('[patterns] must name sets of pieces, such as halves = "1 2 3 / 4 5 6"')
+    for name in listed:
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+            raise MoveTableError(f'a set of patterns is called "{name[:40]}"; names are small letters, digits and hyphens')
+    return tuple(listed.items())
 
 
 def _picture(data: dict[str, Any], cells: int, symbols: list[str]) -> Picture:

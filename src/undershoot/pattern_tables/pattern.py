@@ -9,7 +9,7 @@ import numpy as np
 
 from undershoot.arrays import U8, read_only
 from undershoot.errors import UndershootError
-from undershoot.patterns.ranking import Ranking
+from undershoot.pattern_tables.ranking import Ranking
 from undershoot.puzzles.pieces import Pieces
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from undershoot.arrays import I64, U8, AnyArray
 from undershoot.errors import NotAvailable
-from undershoot.patterns.tables import PatternTable
+from undershoot.pattern_tables.tables import PatternTable
 from undershoot.puzzles.moves import Symmetry
 
 

@@ -15,10 +15,10 @@ from undershoot.arrays import I64, U8, U64, Number
 from undershoot.errors import NotAvailable, SpaceTooLarge
 from undershoot.kernels.compiler import compiled_loop
 from undershoot.oracles.size import available_memory, bytes_text
-from undershoot.patterns.pattern import Pattern
-from undershoot.patterns.ranking import Ranking, rank, rank_of, turn_pieces, unrank_places
-from undershoot.patterns.regions import cursor_steps, push_regions, write_goals
-from undershoot.patterns.steps import SlotSteps, context_of, move, steps_of
+from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.ranking import Ranking, rank, rank_of, turn_pieces, unrank_places
+from undershoot.pattern_tables.regions import cursor_steps, push_regions, write_goals
+from undershoot.pattern_tables.steps import SlotSteps, context_of, move, steps_of
 
 UNREACHED = 255
 MOST = 254

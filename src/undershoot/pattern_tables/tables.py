@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from undershoot.arrays import I64, U8, read_only
-from undershoot.patterns.making import UNREACHED, make_entries
-from undershoot.patterns.pattern import Pattern
-from undershoot.patterns.verification import verify_entries
+from undershoot.pattern_tables.making import UNREACHED, make_entries
+from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.verification import verify_entries
 
 AT_ONCE = 1 << 24
 

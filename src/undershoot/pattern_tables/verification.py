@@ -15,10 +15,10 @@ import numpy as np
 from undershoot.arrays import I64, U8, Number
 from undershoot.errors import UndershootError
 from undershoot.kernels.compiler import compiled_loop
-from undershoot.patterns.pattern import Pattern
-from undershoot.patterns.ranking import Ranking, rank, rank_of, turn_pieces, unrank_places
-from undershoot.patterns.regions import check_regions, cursor_steps
-from undershoot.patterns.steps import SlotSteps, context_of, move, steps_of
+from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.ranking import Ranking, rank, rank_of, turn_pieces, unrank_places
+from undershoot.pattern_tables.regions import check_regions, cursor_steps
+from undershoot.pattern_tables.steps import SlotSteps, context_of, move, steps_of
 
 CHUNK = 1 << 20
 

@@ -11,8 +11,8 @@ from undershoot.arrays import I32, I64, U8, U64, Bools, Number, read_only
 from undershoot.errors import NotAvailable
 from undershoot.kernels.bits import ones
 from undershoot.kernels.compiler import compiled_loop, inner
-from undershoot.patterns.pattern import Pattern
-from undershoot.patterns.ranking import Ranking, rank, unrank_places
+from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.ranking import Ranking, rank, unrank_places
 
 ONE, NONE = np.uint64(1), np.uint64(0)
 

@@ -2,26 +2,27 @@
 
 6-6-3              sliding tiles in three sets, whose costs are added
 6-6-3+reflected    and once more through the reflection of the board; the larger sum counts
+all                all pieces at once, where that is not too much
 corners+7+7        the corners of the cube, and two sets of seven edges; the largest counts
 1 2 5 / 3 4 7      by the names of the pieces
 """
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 import numpy as np
 
 from undershoot.errors import NotAvailable, UndershootError
 from undershoot.kernels.plan import forward_plan
-from undershoot.patterns.pattern import Pattern, rank_by
+from undershoot.pattern_tables.pattern import Pattern, rank_by
 from undershoot.puzzles.moves import Symmetry
 from undershoot.puzzles.pieces import Pieces, pieces_of
 from undershoot.puzzles.problem import Problem
 
 REFLECTED = "reflected"
-PART = rf"corners|edges|{REFLECTED}|\d+(-\d+)*"
+PART = rf"all|corners|edges|{REFLECTED}|\d+(-\d+)*"
 MOST_ENTRIES = 25_000_000
 """Of a table that is chosen by size, while it is made."""
 BY_CELLS = {
@@ -65,16 +66,20 @@ def piece_names(puzzle: Problem, pieces: Pieces) -> tuple[str, ...]:
 def names_of_sets(puzzle: Problem) -> tuple[str, ...]:
     """Those that are worth knowing, the default first."""
     family = puzzle.name.removesuffix("-blank-first").removesuffix("-qtm")
-    default = default_name(puzzle)
-    return tuple(dict.fromkeys((default, *LARGER.get(family, ()))))
+    given = [name for name, _ in puzzle.pattern_sets]
+    return tuple(dict.fromkeys((default_name(puzzle), *given, *LARGER.get(family, ()))))
 
 
 def default_name(puzzle: Problem) -> str:
     """The set that is taken if none is named."""
     family = puzzle.name.removesuffix("-blank-first").removesuffix("-qtm")
+    if puzzle.pattern_sets:
+        return puzzle.pattern_sets[0][0]
     if family in DEFAULTS:
         return DEFAULTS[family]
     pieces = pieces_of(puzzle)
+    if pieces.cursor is None and rank_by(pieces, range(len(pieces))).size <= MOST_ENTRIES:
+        return "all"
     joint = "-" if forward_plan(puzzle.table).slides else "+"
     sizes = [str(size) for size in _sizes(pieces, joint == "-")]
     reflected = joint == "-" and _reflection(puzzle) is not None and len(sizes) > 1
@@ -104,6 +109,9 @@ def pattern_set(puzzle: Problem, name: str | None = None) -> PatternSet:
     """The set of this name, or these pieces; the default one if none is given."""
     pieces = pieces_of(puzzle)
     text = (name or default_name(puzzle)).strip()
+    given = dict(puzzle.pattern_sets)
+    if text in given:
+        return replace(_by_pieces(puzzle, pieces, given[text]), name=text)
     if not all(map(is_part_of_set, text.split("+"))):
         return _by_pieces(puzzle, pieces, text)
     parts = text.split("+")
@@ -160,12 +168,14 @@ def _windows(puzzle: Problem, pieces: Pieces, parts: Sequence[str]) -> list[tupl
     cubies = {"corners": 3, "edges": 2}
     result: list[tuple[int, ...]] = []
     for part in parts:
-        if part in cubies:
+        if part == "all":
+            result.append(tuple(movable))
+        elif part in cubies:
             chosen = [p for p in movable if len(pieces.cells[p]) == cubies[part]]
             if not chosen:
                 raise NotAvailable(f"{puzzle.name} has no {part}")
             result.append(tuple(chosen))
-    sizes = [int(part) for part in parts if part not in cubies]
+    sizes = [int(part) for part in parts if part.isdecimal()]
     edges = [names.index(_as_named(edge, names)) for edge in EDGES] if puzzle.name.startswith("cube-3x3") else []
     for number, size in enumerate(sizes):
         if edges:

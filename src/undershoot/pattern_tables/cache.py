@@ -19,9 +19,9 @@ from undershoot.arrays import U8
 from undershoot.errors import GaveOut
 from undershoot.files import cache_folder, written_atomically
 from undershoot.oracles.size import bytes_text
-from undershoot.patterns.pattern import Pattern
-from undershoot.patterns.tables import PatternTable, make_table
-from undershoot.patterns.verification import WrongPatternTable, verify_entries
+from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.tables import PatternTable, make_table
+from undershoot.pattern_tables.verification import WrongPatternTable, verify_entries
 from undershoot.trust import Passed
 
 FORMAT = "undershoot pattern table 1"

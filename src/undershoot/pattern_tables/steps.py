@@ -6,7 +6,7 @@ import numpy as np
 
 from undershoot.arrays import I32, I64, U8, Bools, Number, read_only
 from undershoot.kernels.compiler import inner
-from undershoot.patterns.pattern import Pattern
+from undershoot.pattern_tables.pattern import Pattern
 
 
 class SlotSteps(NamedTuple):

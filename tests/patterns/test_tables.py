@@ -1,0 +1,243 @@
+"""Tables of patterns: right on whole spaces, and nothing wrong gets through the verification."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import undershoot as us
+from undershoot.arrays import U8
+from undershoot.heuristics.patterns import pattern_heuristic
+from undershoot.kernels.guides import values_of
+from undershoot.pattern_tables import cache
+from undershoot.pattern_tables.making import make_entries
+from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.sets import pattern_set
+from undershoot.pattern_tables.tables import fold, make_table
+from undershoot.pattern_tables.verification import WrongPatternTable, verify_entries
+from undershoot.puzzles.pieces import pieces_of
+
+PYRAMINX = str(Path(__file__).parent.parent.parent / "examples" / "pyraminx.toml")
+SETS = [
+    ("tiles-2x3", "3-2"),
+    ("tiles-3x3", "4-4+reflected"),
+    ("tiles-3x3", "5-3"),
+    ("tiles-3x3-blank-first", "4-4+reflected"),
+    ("tiles-2x4", "1 2 5 6 / 3 4 7"),
+    ("tiles-2x4", "1 2 5 6"),
+    ("cube-2x2", "4+4"),
+    ("cube-2x2", "corners"),
+    ("topspin-8-4", "4+4"),
+    ("pancake-8", "5+5"),
+    (PYRAMINX, "1+1+1+1+6"),
+    (PYRAMINX, "all"),
+]
+
+
+@pytest.mark.parametrize(("name", "chosen"), SETS)
+def test_values_never_exceed_the_true_cost_on_the_whole_space(name: str, chosen: str) -> None:
+    puzzle = us.puzzle(name)
+    made, exact = us.patterns(puzzle, chosen), us.oracle(puzzle)
+    rows = np.arange(0, exact.states, max(1, exact.states // 100_000))
+    states, costs = exact.states_of(rows), exact.true_costs()[rows]
+    values = made(states)
+    assert (values <= costs).all()
+    assert (values[costs == 0] == 0).all()
+    assert values.max() > 0
+    if chosen in ("corners", "all"):
+        assert (values == costs).all()
+
+
+@pytest.mark.parametrize(("name", "chosen"), SETS)
+def test_what_claims_to_be_consistent_is(name: str, chosen: str) -> None:
+    puzzle = us.puzzle(name)
+    made = us.patterns(puzzle, chosen)
+    states = puzzle.sample(2000, seed=1)
+    falls = []
+    for action in range(puzzle.table.actions):
+        legal = puzzle.table.legal[puzzle.table.contexts_of(states), action]
+        after = us.apply(puzzle.table, states[legal], np.full(int(legal.sum()), action))
+        falls.append(made(states[legal]) - made(after) - puzzle.table.cost[action])
+    if made.is_consistent:
+        assert np.concatenate(falls).max() <= 0
+
+
+def test_a_pattern_of_all_tiles_is_the_puzzle() -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    entries = make_entries(Pattern(pieces_of(puzzle), (0, 1, 2, 3, 4), is_additive=False))
+    histogram = us.oracle(puzzle).histogram
+    assert np.bincount(entries[entries < 255]).tolist() == histogram.tolist()
+
+
+def region_down(entries: U8, pattern: Pattern) -> None:
+    """All places of the cursor beside one arrangement cost one less."""
+    cursors = int(pattern.ranking.choices[-1])
+    block = entries.reshape(-1, cursors)
+    row = int(np.flatnonzero((block > 3).all(axis=1) & (block < 255).all(axis=1))[0])
+    block[row] -= 1
+
+
+def one(by: int) -> Callable[[U8, Pattern], None]:
+    def change(entries: U8, pattern: Pattern) -> None:
+        row = int(np.flatnonzero((entries > 3) & (entries < 200))[7])
+        entries[row] = int(entries[row]) + by
+
+    return change
+
+
+def missing(entries: U8, pattern: Pattern) -> None:
+    entries[int(np.flatnonzero(entries == 5)[3])] = 255
+
+
+def cut_off(entries: U8, pattern: Pattern) -> None:
+    np.minimum(entries, 6, out=entries, where=entries < 255)
+
+
+def all_zero(entries: U8, pattern: Pattern) -> None:
+    entries[entries < 255] = 0
+
+
+@pytest.mark.parametrize("change", [one(1), one(-1), region_down, missing, cut_off, all_zero])
+@pytest.mark.parametrize(
+    ("name", "followed", "is_additive"),
+    [("tiles-3x3", (0, 1, 3, 4), True), ("tiles-3x3", (0, 1, 2), False), ("cube-2x2", (0, 1, 2, 3), False)],
+)
+def test_planted_faults_are_found(
+    name: str, followed: tuple[int, ...], is_additive: bool, change: Callable[[U8, Pattern], None]
+) -> None:
+    if change is region_down and name == "cube-2x2":
+        pytest.skip("it has no cursor")
+    pattern = Pattern(pieces_of(us.puzzle(name)), followed, is_additive)
+    entries = make_entries(pattern)
+    verify_entries(pattern, entries)
+    change(entries, pattern)
+    with pytest.raises(WrongPatternTable):
+        verify_entries(pattern, entries)
+
+
+def test_threads_make_the_same_table() -> None:
+    pattern = Pattern(pieces_of(us.puzzle("tiles-3x3")), (0, 1, 2, 3, 4), is_additive=True)
+    assert (make_entries(pattern, threads=1) == make_entries(pattern, threads=3)).all()
+
+
+def test_moves_of_different_costs() -> None:
+    puzzle = us.puzzle("cube-2x2-qtm")
+    table = make_table(Pattern(pieces_of(puzzle), tuple(range(7)), is_additive=False))
+    assert table.histogram.tolist() == us.oracle(puzzle).histogram.tolist()
+
+
+def test_batches_and_loops_say_the_same() -> None:
+    for name, chosen in (("tiles-3x3", "4-4+reflected"), ("cube-2x2", "4+4")):
+        puzzle = us.puzzle(name)
+        made = us.patterns(puzzle, chosen)
+        states = puzzle.sample(500, seed=3)
+        assert (values_of(made.guide(), states) == made(states)).all()
+
+
+def test_a_symmetry_saves_a_table() -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    made = us.patterns(puzzle, "2 3 6 / 4 7 8 / 1 5")
+    assert len(made.tables) == 2
+
+
+def test_a_cached_table_counts_only_if_this_installation_made_it(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    pattern = pattern_set(puzzle, "4-4").patterns[0]
+    made = cache.table_of(pattern, puzzle.name, tmp_path)
+    path = cache.path_of(pattern, puzzle.name, tmp_path)
+    assert cache.table_of(pattern, puzzle.name, tmp_path).cached == path
+    forged = made.with_entries(np.where(made.entries < 255, made.entries + 1, 255).astype(np.uint8))
+    cache.save(path, forged)
+    assert (cache.table_of(pattern, puzzle.name, tmp_path).entries == made.entries).all()
+    assert "did not make it" in str(recwarn.pop().message)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda data: data[:-5], "cut off"),
+        (lambda data: data + b"x", "too long"),
+        (lambda data: data[:-5] + bytes([data[-5] ^ 1]) + data[-4:], "checksum"),
+        (lambda data: b"{" * 2000, "begin"),
+        (lambda data: data.replace(b'"is_additive": true', b'"is_additive": null'), "is_additive"),
+        (lambda data: b"", "begin"),
+    ],
+)
+def test_damaged_tables_are_named_and_made_again(
+    tmp_path: Path, damage: Callable[[bytes], bytes], message: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    pattern = pattern_set(puzzle, "3-2").patterns[0]
+    made = cache.table_of(pattern, puzzle.name, tmp_path)
+    path = cache.path_of(pattern, puzzle.name, tmp_path)
+    path.write_bytes(damage(path.read_bytes()))
+    assert (cache.table_of(pattern, puzzle.name, tmp_path).entries == made.entries).all()
+    warning = str(recwarn.pop().message)
+    assert message in warning
+    assert path.name in warning
+
+
+def test_a_foreign_table_without_a_cursor_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    puzzle = us.puzzle("cube-2x2")
+    pattern = pattern_set(puzzle, "4+4").patterns[0]
+    made = make_table(pattern)
+    path = cache.path_of(pattern, puzzle.name, tmp_path)
+    cache.save(path, made)
+    assert cache.table_of(pattern, puzzle.name, tmp_path).cached == path
+    wrong = made.entries.copy()
+    wrong[17] += 1
+    cache.save(path, made.with_entries(wrong))
+    with pytest.warns(UserWarning, match="does not follow"):
+        assert (cache.table_of(pattern, puzzle.name, tmp_path).entries == made.entries).all()
+
+
+def test_too_little_memory_is_said_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undershoot.pattern_tables.making.available_memory", lambda: 1000)
+    with pytest.raises(us.UndershootError, match="follow fewer pieces"):
+        make_entries(Pattern(pieces_of(us.puzzle("tiles-3x3")), (0, 1, 2), is_additive=True))
+
+
+def test_folding_takes_the_least_over_the_places_of_the_cursor() -> None:
+    pattern = Pattern(pieces_of(us.puzzle("tiles-2x3")), (0, 1), is_additive=True)
+    entries = make_entries(pattern)
+    assert (fold(pattern, entries) == entries.reshape(-1, int(pattern.ranking.choices[-1])).min(axis=1)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen", "message"),
+    [
+        ("tiles-4x4", "6-6", "tiles-4x4 has 15"),
+        ("tiles-4x4", "1 2 / 2 3", "2 would count twice"),
+        ("tiles-4x4", "1 2 99", "no piece of tiles-4x4"),
+        ("tiles-4x4", "1 / ", "between slashes"),
+        ("tiles-3x4", "6-5+reflected", "no reflection"),
+        ("cube-3x3", "6-6", "for sliding tiles"),
+        ("cube-3x3", "13", "1 to 12 edges"),
+        ("cube-2x2", "edges", "has no edges"),
+        ("topspin-8-4", "9", "a set of 9 pieces"),
+        ("lights-out-3x3", "all", "algebra"),
+    ],
+)
+def test_sets_that_cannot_be_are_refused(name: str, chosen: str, message: str) -> None:
+    with pytest.raises(us.UndershootError, match=message):
+        pattern_set(us.puzzle(name), chosen)
+
+
+def test_patterns_that_a_move_may_cost_twice_are_not_added() -> None:
+    puzzle = us.puzzle("cube-2x2")
+    pieces = pieces_of(puzzle)
+    halves = [make_table(Pattern(pieces, half, is_additive=True)) for half in ((0, 1), (2, 3))]
+    from undershoot.heuristics.patterns import PatternHeuristic
+    from undershoot.pattern_tables.looks import Look
+
+    with pytest.raises(us.UndershootError, match="may count twice"):
+        PatternHeuristic("halves", pieces, (tuple(map(Look, halves)),), tuple(halves))
+
+
+def test_progress_is_reported() -> None:
+    seen = []
+    puzzle = us.puzzle("tiles-2x4")
+    pattern_heuristic(puzzle, pattern_set(puzzle, "2-2-3"), progress=lambda *what: seen.append(what))
+    assert {doing for _, doing, _, _ in seen} == {"making", "verifying"}
+    assert all(done <= of for _, _, done, of in seen)

@@ -1,0 +1,140 @@
+"""IDA*: the same costs as A*, true bounds whatever stops it, one instance on several threads."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import undershoot as us
+from undershoot.guarantees import OptimalityKind
+from undershoot.search.ida import solve_by_deepening
+from undershoot.search.options import Algorithm, SearchOptions
+from undershoot.search.solving import choose
+
+PYRAMINX = str(Path(__file__).parent.parent.parent / "examples" / "pyraminx.toml")
+DEEP = SearchOptions(algorithm=Algorithm.IDA)
+
+
+@pytest.mark.parametrize(
+    ("name", "heuristic"),
+    [
+        ("tiles-2x3", "base"),
+        ("tiles-3x3", "base"),
+        ("tiles-3x3", "learned"),
+        ("tiles-3x3", "patterns:4-4+reflected"),
+        ("tiles-3x3", "base+linear-conflict"),
+        ("tiles-2x4", "patterns:1 2 5 6 / 3 4 7"),
+        ("cube-2x2", "patterns:4+4"),
+        ("topspin-8-4", "patterns:4+4"),
+        ("pancake-8", "base"),
+        ("lights-out-3x3", "base"),
+        (PYRAMINX, "patterns:1+1+1+1+6"),
+    ],
+)
+def test_costs_are_the_true_ones(name: str, heuristic: str) -> None:
+    puzzle = us.puzzle(name)
+    states = puzzle.sample(20, seed=5)
+    results = us.solve_many(puzzle, states, us.heuristic(puzzle, heuristic), DEEP)
+    assert [result.cost for result in results] == us.oracle(puzzle).distance(states).tolist()
+    assert all(result.optimality.kind is OptimalityKind.PROVEN for result in results)
+    assert all(result.algorithm is Algorithm.IDA for result in results)
+
+
+@pytest.mark.parametrize("heuristic", ["base", "patterns:4-4", "paper"])
+@pytest.mark.parametrize("limit", [0, 1, 10, 100, 1000, 10000])
+def test_lower_bounds_are_true_wherever_the_limit_strikes(heuristic: str, limit: int) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    states = puzzle.sample(30, seed=2)
+    costs = us.oracle(puzzle).distance(states)
+    options = SearchOptions(algorithm=Algorithm.IDA, max_expanded=limit)
+    results = us.solve_many(puzzle, states, us.heuristic(puzzle, heuristic), options)
+    for result, cost in zip(results, costs.tolist(), strict=True):
+        assert result.lower_bound <= cost
+        assert result.expanded <= limit + (result.cost is not None)
+        if result.optimality.kind is OptimalityKind.PROVEN:
+            assert result.cost == cost
+
+
+def test_a_heuristic_that_overestimates_gives_no_proof() -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    states = puzzle.sample(40, seed=3)
+    exact = us.oracle(puzzle)
+    from undershoot.bundles.reading import read_bundle
+
+    raw = read_bundle("tiles-3x3-paper", with_calibration=False).raw
+    for result, cost in zip(us.solve_many(puzzle, states, raw, DEEP), exact.distance(states).tolist(), strict=True):
+        assert result.cost is not None
+        assert result.lower_bound <= cost <= result.cost
+        assert result.optimality.kind is not OptimalityKind.CALIBRATED
+
+
+def test_several_threads_find_the_same_cost_of_one_instance() -> None:
+    puzzle = us.puzzle("tiles-4x4")
+    state = us.scramble(puzzle.table, np.full(1, 60), 9).states
+    base = us.heuristic(puzzle, "base")
+    alone, together = (us.solve_many(puzzle, state, base, DEEP, threads=threads)[0] for threads in (1, 3))
+    assert (alone.cost, together.cost) == (together.cost, alone.cost)
+    assert together.optimality.kind is OptimalityKind.PROVEN
+
+
+def test_the_published_15_puzzle_instance_costs_57_with_the_published_children() -> None:
+    puzzle = us.puzzle("tiles-4x4-blank-first")
+    state = puzzle.parse("14 13 15 7 11 12 9 5 6 0 2 1 4 8 10 3")
+    result = us.solve(puzzle, state, us.heuristic(puzzle, "patterns:5-5-5+reflected"), DEEP)
+    assert (result.cost, str(result.optimality)) == (57, "optimal, proven")
+
+
+def test_a_goal_and_an_empty_list() -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    base = us.heuristic(puzzle, "base")
+    assert us.solve(puzzle, puzzle.table.goals, base, DEEP).cost == 0
+    assert us.solve_many(puzzle, puzzle.table.goals[:0], base, DEEP) == []
+
+
+def test_what_cannot_be_solved_is_unsolvable_only_if_nothing_was_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "islands.toml"
+    path.write_text('name = "islands"\ngoal = "a b c d"\n[moves]\nx = "(1 2)"\n')
+    puzzle = us.puzzle(path)
+    far = np.array([[0, 1, 3, 2]], dtype=np.uint8)
+    with pytest.raises(us.UndershootError, match="cannot reach"):
+        us.solve(puzzle, far, us.heuristic(puzzle, "base"), DEEP)
+
+
+def test_weights_are_refused_and_functions_too() -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    state = puzzle.sample(1, seed=0)
+    with pytest.raises(us.UndershootError, match="takes no weight"):
+        us.solve(puzzle, state, us.heuristic(puzzle, "base"), SearchOptions(weight=2, algorithm=Algorithm.IDA))
+    mine = us.wrap(puzzle, lambda states: np.zeros(len(states)), name="mine")
+    with pytest.raises(us.UndershootError, match="use A"):
+        us.solve(puzzle, state, mine, DEEP)
+
+
+def test_auto_takes_what_fits_and_says_why() -> None:
+    small, large = us.puzzle("tiles-3x3"), us.puzzle("tiles-4x4")
+    auto = SearchOptions(algorithm=Algorithm.AUTO)
+    assert choose(small, us.heuristic(small, "base"), auto)[0] is Algorithm.ASTAR
+    first, reason = choose(large, us.heuristic(large, "base"), auto)
+    assert (first, "do not fit into memory" in reason) == (Algorithm.IDA, True)
+
+
+@pytest.mark.parametrize("limit", [30, 300, 3000])
+def test_auto_solves_what_either_solves_in_a_third_of_the_limit(limit: int) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    base, states = us.heuristic(puzzle, "base"), puzzle.sample(60, seed=8)
+    solved = {}
+    for algorithm, share in ((Algorithm.ASTAR, limit // 3), (Algorithm.IDA, limit // 3), (Algorithm.AUTO, limit)):
+        results = us.solve_many(puzzle, states, base, SearchOptions(algorithm=algorithm, max_expanded=share))
+        solved[algorithm] = {k for k, result in enumerate(results) if result.cost is not None}
+        assert all(result.expanded <= share + 2 for result in results)
+    assert solved[Algorithm.ASTAR] | solved[Algorithm.IDA] <= solved[Algorithm.AUTO]
+
+
+def test_a_bound_from_before_is_where_the_search_begins() -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    state = puzzle.parse("8 6 7 / 2 5 4 / 3 0 1")
+    base = us.heuristic(puzzle, "base")
+    (full,) = solve_by_deepening(puzzle, state, base, DEEP)
+    (short,) = solve_by_deepening(puzzle, state, base, DEEP, bounds=[31])
+    assert (full.cost, short.cost) == (31, 31)
+    assert short.expanded < full.expanded
