@@ -134,7 +134,7 @@ def patterns(
         >>> tiles = us.puzzle("tiles-2x4")
         >>> halves = us.patterns(tiles, "1 2 5 6 / 3 4 7")
         >>> [table.largest for table in halves.tables]
-        [18, 15]
+        [20, 14]
         >>> print(halves.guarantee)
         never overestimates
     """

@@ -12,7 +12,8 @@ from undershoot.arrays import F32, States, read_only
 from undershoot.errors import MalformedState, UndershootError
 from undershoot.guarantees import PROVEN, Guarantee, Rounding
 from undershoot.heuristics.analytic import check_shape
-from undershoot.heuristics.pattern_guides import can_slide, joined, sliding_looks, slot_looks
+from undershoot.heuristics.sliding_looks import can_slide, joined, sliding_looks
+from undershoot.heuristics.slot_looks import slot_looks
 from undershoot.kernels.guides import values_of
 from undershoot.pattern_tables.cache import table_of
 from undershoot.pattern_tables.looks import Look

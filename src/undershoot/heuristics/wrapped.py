@@ -109,6 +109,12 @@ def wrap(puzzle: Problem, function: Callable[[States], Any], name: str | None = 
     name: what it is called; that of the function if not given. Values below 0 count as 0, and goals as 0. Equal states must
     have equal values: `us.check` and `us.calibrate` ask some states twice, but cannot prove that of a function. What they find
     is known of the heuristic that they return, in this process alone.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-2x3")
+        >>> mine = us.wrap(tiles, lambda states: ((states != tiles.table.goals) & (states != 0)).sum(axis=1), name="misplaced")
+        >>> us.check(mine).findings.violations
+        0
     """
     check_puzzle(puzzle, "us.wrap")
     if not callable(function):

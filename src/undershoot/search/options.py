@@ -27,7 +27,15 @@ class Ties(StrEnum):
 
 
 class Algorithm(StrEnum):
-    """How to search."""
+    """How to search.
+
+    Examples:
+        >>> tiles = us.puzzle("tiles-3x3")
+        >>> state = tiles.parse("8 6 7 / 2 5 4 / 3 0 1")
+        >>> deepening = us.SearchOptions(algorithm=us.Algorithm.IDA)
+        >>> us.solve(tiles, state, us.heuristic(tiles, "linear-conflict"), deepening).cost
+        31
+    """
 
     ASTAR = "astar"
     """Keeps every state that it has seen."""
