@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 InstanceFile = Annotated[
     Path | None, typer.Option("--instances", metavar="FILE", help="One state a line; - for standard input.")
 ]
+NAMES = "learned, label-free, small, paper, base, zero, table, gf2, linear-conflict"
+"""Of heuristics; their catalogues would take long to load for those who ask for help."""
 Random = Annotated[int | None, typer.Option(metavar="N", help="N uniformly random states.")]
 Weight = Annotated[float, typer.Option(help="f = g + weight * h; 1 is plain A*.")]
 TieRule = Annotated[str, typer.Option("--ties", metavar="deep|shallow", help="Which node of equal f comes first.")]

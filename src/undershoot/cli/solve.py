@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from undershoot.cli.posing import (
+    NAMES,
     InstanceFile,
     MaxExpanded,
     MaxMemory,
@@ -34,12 +35,7 @@ def solve(
     random: Random = None,
     scramble_depth: Annotated[int | None, typer.Option(metavar="D", help="The goal, scrambled by D moves.")] = None,
     instances: InstanceFile = None,
-    heuristic: Annotated[
-        str | None,
-        typer.Option(
-            help="learned, label-free, small, paper, base, zero, table, gf2, linear-conflict, or a path; a+b is the larger."
-        ),
-    ] = None,
+    heuristic: Annotated[str | None, typer.Option(help=f"{NAMES}, or the path of a bundle; a+b is the larger.")] = None,
     weight: Weight = 1.0,
     ties: TieRule = "deep",
     expand_per_step: PerStep = 1,
