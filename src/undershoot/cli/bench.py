@@ -14,6 +14,7 @@ from undershoot.cli.posing import (
     MaxSeconds,
     PerStep,
     Random,
+    Scheduler,
     Threads,
     TieRule,
     Weight,
@@ -50,6 +51,7 @@ def bench(
     max_seconds: MaxSeconds = None,
     max_memory: MaxMemory = None,
     threads: Threads = 1,
+    scheduler: Scheduler = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a record of each instance, as Parquet.")] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -79,7 +81,7 @@ def bench(
     if not guides:
         raise UndershootError("no heuristics are named; write for example --heuristics base,zero")
     with progress(f"searching {chosen.name}", len(guides) * len(posed.states)) as report:
-        summaries, records = compare(chosen, posed, guides, how, threads, report)
+        summaries, records = compare(chosen, posed, guides, how, threads, report, scheduler)
     refusal: UndershootError | None = None
     if out is not None:
         try:

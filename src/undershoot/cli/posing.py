@@ -26,6 +26,9 @@ MaxExpanded = Annotated[int | None, typer.Option(help="Stop an instance after so
 MaxSeconds = Annotated[float | None, typer.Option(help="Stop an instance after so many seconds.")]
 MaxMemory = Annotated[str | None, typer.Option(metavar="SIZE", help="All instances together, such as 500M or 4G.")]
 Threads = Annotated[int, typer.Option(help="Spread the instances over so many.")]
+Scheduler = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Let the workers of a Dask scheduler search, tcp://HOST:PORT.")
+]
 
 
 def options(

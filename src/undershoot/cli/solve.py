@@ -12,6 +12,7 @@ from undershoot.cli.posing import (
     MaxSeconds,
     PerStep,
     Random,
+    Scheduler,
     Threads,
     TieRule,
     Weight,
@@ -43,6 +44,7 @@ def solve(
     max_seconds: MaxSeconds = None,
     max_memory: MaxMemory = None,
     threads: Threads = 1,
+    scheduler: Scheduler = None,
     show: Annotated[bool, typer.Option("--show", help="Step through the solutions.")] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -54,9 +56,9 @@ def solve(
     from undershoot.bundles.loading import default_heuristic
     from undershoot.bundles.loading import heuristic as named
     from undershoot.experiments.instances import scrambled_instances
+    from undershoot.experiments.spreading import searching
     from undershoot.kernels.streams import Purpose
     from undershoot.puzzles.catalogue import puzzle as by_name
-    from undershoot.search.astar import solve_many
 
     exclusive(context, "state", "random", "scramble_depth", "instances")
     exclusive(context, "state", "seed")
@@ -70,8 +72,8 @@ def solve(
     else:
         states = random_or_listed(chosen, 1 if random is None else random, instances, seed).states
     guide = named(chosen, heuristic or default_heuristic(chosen))
-    with progress(f"solving {chosen.name}", len(states)) as report:
-        results = solve_many(chosen, states, guide, how, threads=threads, progress=lambda done: report(done, guide.name))
+    with progress(f"solving {chosen.name}", len(states)) as report, searching(chosen, how, threads, scheduler) as search:
+        results = search(states, guide, lambda done: report(done, guide.name)).results
     if as_json:
         found = [{"state": chosen.format(states[i : i + 1]), **result.to_json()} for i, result in enumerate(results)]
         print_json({"puzzle": chosen.name, "heuristic": guide.name, "guarantee": str(guide.guarantee), "results": found})
