@@ -58,7 +58,9 @@ def scramble(table: MoveTable, depths: AnyArray, seed: int, rule: ScrambleRule =
     if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
         raise UndershootError(f"scramble depths must be a list of whole numbers from 0; {depths!r} came")
     if ((given < 0) | (given > MAX_DEPTH)).any():
-        raise UndershootError(f"scramble depths ({OPTIONS}) must lie in 0..{MAX_DEPTH:,}; {given.min()}..{given.max()} came")
+        raise UndershootError(
+            f"scramble depths must lie in 0..{MAX_DEPTH:,}; {given.min()}..{given.max()} came; change {OPTIONS}"
+        )
     walked = np.ascontiguousarray(given, dtype=np.int32)
     plan = backward_plan(table)
     distinct = rule is ScrambleRule.PROPER and table.presses_commute
