@@ -13,11 +13,13 @@ import pytest
 from undershoot.cli import main
 
 
-def undershoot(*arguments: str, code: int = 0, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """What `undershoot ARGUMENTS` prints in a terminal of 100 columns; it must exit with this code."""
+def undershoot(
+    *arguments: str, code: int = 0, folder: Path | None = None, columns: int = 100
+) -> subprocess.CompletedProcess[str]:
+    """What `undershoot ARGUMENTS` prints in a terminal of so many columns; it must exit with this code."""
     out, error = StringIO(), StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(error):
-        patch.setenv("COLUMNS", "100")
+        patch.setenv("COLUMNS", str(columns))
         patch.chdir(folder or os.getcwd())
         patch.setattr(sys, "argv", ["undershoot", *arguments])
         patch.setattr(warnings, "showwarning", warnings.showwarning)  # the command sets its own

@@ -245,7 +245,7 @@ def test_calibrate_certify_and_check_from_the_command_line(tmp_path: Path) -> No
         (["--method=best"], 'no method "best"'),
         (["--rounding=up"], '--rounding is "up"; allowed are none, integer, parity'),
         (["--method=conformal", "--alpha=2"], "alpha is 2.0"),
-        (["--method=exceptions", "--listed=1"], "the share of listed states is 1.0"),
+        (["--method=exceptions", "--listed=1"], "the share of listed states (--listed) is 1.0"),
         (["--method=max", "--confidence=0"], "`max` has no form that holds on average over draws"),
         (["--method=grouped", "--confidence=0"], "`grouped` has no form that holds on average over draws"),
         (["--method=conformal", "--depths=1..5"], "the population uniform, which has none; leave it out, or use --population"),
@@ -430,7 +430,9 @@ def test_the_certificate_binds_the_encoding(tmp_path: Path) -> None:
 def test_scrambles_of_depth_0_are_refused(tmp_path: Path, depths: str) -> None:
     puzzle = us.puzzle("lights-out-3x3")
     Bundle(puzzle, some_network(puzzle, (8,))).save(tmp_path / "b")
-    assert "begin with 1" in undershoot("calibrate", str(tmp_path / "b"), "--method", "scramble", "--depths", depths, code=2)
+    assert "begin --depths with 1" in undershoot(
+        "calibrate", str(tmp_path / "b"), "--method", "scramble", "--depths", depths, code=2
+    )
     assert "labels were asked for" in undershoot(
         "calibrate", str(tmp_path / "b"), "--method", "max", "--n", "10000000000000", code=2
     )

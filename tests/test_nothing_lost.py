@@ -19,7 +19,7 @@ import undershoot as us
 from undershoot import files
 from undershoot.bundles.bundle import FLOAT
 from undershoot.bundles.reading import read_bundle
-from undershoot.experiments import comparison
+from undershoot.experiments import spreading
 from undershoot.training.recipe import Curriculum, Recipe
 from undershoot.training.recipes import recipe
 from undershoot.training.runs import Run, read_metrics
@@ -285,7 +285,7 @@ def test_a_place_that_records_cannot_be_written_to_is_refused_before_any_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setattr(comparison, "solve_batch", lambda *_, **__: pytest.fail("it searched"))
+    monkeypatch.setattr(spreading, "solve_batch", lambda *_, **__: pytest.fail("it searched"))
     for place in (tmp_path / "file" / "below" / "records", tmp_path, tmp_path / ("x" * 300)):
         done = commands.undershoot("bench", "tiles-2x3", "--random=2", "--out", str(place), code=2)
         assert f"cannot write the records {place}: " in done.stderr

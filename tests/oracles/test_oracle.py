@@ -157,7 +157,9 @@ def test_spaces_too_large_for_memory_are_refused_before_they_start() -> None:
     with pytest.raises(SpaceTooLarge, match="cube-2x2 has 3,674,160 states"):
         explore(us.puzzle("cube-2x2"), memory=10**8)
     for radius in (-1, 65_536, 1.5):
-        with pytest.raises(us.UndershootError, match=f"the radius is {radius}; it must be a whole number from 0 to 65,535"):
+        with pytest.raises(
+            us.UndershootError, match=rf"\(--radius, --ball\) is {radius}; allowed are whole numbers from 0 to 65,535"
+        ):
             explore(us.puzzle("cube-2x2"), radius=radius)  # type: ignore[arg-type]
     with pytest.raises(us.UndershootError, match="a radius of 4 was asked for"):
         explore(us.puzzle("cube-2x2"), radius=3).within(4)

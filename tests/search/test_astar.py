@@ -471,13 +471,13 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(us.UndershootError, match="solve takes one state, 2 came"):
         us.solve(puzzle, puzzle.sample(2, 0), base)
     for settings, part in (
-        ({"weight": 0.5}, "the weight is 0.5"),
-        ({"weight": float("nan")}, "the weight is nan"),
-        ({"weight": 1e19}, "the weight is 1e"),
+        ({"weight": 0.5}, r"the weight \(--weight\) is 0.5"),
+        ({"weight": float("nan")}, r"the weight \(--weight\) is nan"),
+        ({"weight": 1e19}, r"the weight \(--weight\) is 1e"),
         ({"max_expanded": -1}, "-1 expansions"),
         ({"max_seconds": -1.0}, "-1.0 seconds"),
         ({"max_memory": 5}, "5 bytes"),
-        ({"expand_per_step": 0}, "expand_per_step is 0"),
+        ({"expand_per_step": 0}, r"expand_per_step \(--expand-per-step\) is 0"),
     ):
         with pytest.raises(us.UndershootError, match=part):
             us.SearchOptions(**settings)

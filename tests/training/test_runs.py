@@ -256,7 +256,7 @@ def test_recipes_go_to_toml_and_back(tmp_path: Path) -> None:
 
 def test_training_that_goes_astray_says_so() -> None:
     puzzle = us.puzzle("tiles-2x3")
-    with pytest.raises(us.UndershootError, match="lower learning_rate"):
+    with pytest.raises(us.UndershootError, match="lower the learning rate: --set learning_rate"):
         train(puzzle, replace(small(2000), learning_rate=10.0, weight_decay=0.0, overestimate_penalty=1e6, hidden=(64,) * 16))
 
 

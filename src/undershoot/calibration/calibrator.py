@@ -104,7 +104,7 @@ class Calibrator:
 
     def _check(self, wanted: Wanted) -> None:
         if wanted.ball is not None and "ball" not in self.reads:
-            raise UndershootError(f"a ball is for `exhaustive`; `{self.name}` was asked for")
+            raise UndershootError(f"a ball (--ball) is for `exhaustive`; `{self.name}` was asked for")
         if wanted.labels is not None and "labels" not in self.reads:
             raise UndershootError(f"`{self.name}` has labels of its own; leave --labels out")
         if wanted.labels is not None and wanted.labels not in self.takes:
@@ -114,5 +114,5 @@ class Calibrator:
         if wanted.confidence is None and "confidence" in self.reads and not self.holds_on_average:
             raise UndershootError(
                 f"`{self.name}` has no form that holds on average over draws (confidence 0); "
-                "give a confidence between 0 and 1, or use `conformal`"
+                "give a --confidence between 0 and 1, or use `conformal`"
             )

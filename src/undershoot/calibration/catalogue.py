@@ -29,7 +29,7 @@ def calibrator(method: str) -> "Calibrator":
     if method not in METHODS:
         close = difflib.get_close_matches(method, METHODS, n=1)
         hint = f' Did you mean "{close[0]}"?' if close else ""
-        raise UndershootError(f'no method "{method}".{hint} There are {", ".join(METHODS)}.')
+        raise UndershootError(f'no method "{method}" (--method).{hint} There are {", ".join(METHODS)}.')
     found: Calibrator = import_module(f"undershoot.calibration.{METHODS[method]}").CALIBRATOR
     return found
 

@@ -96,12 +96,12 @@ def order_statistic(method: str, scores: AnyArray, alpha: float, confidence: flo
         needed = math.ceil(math.log(1 - confidence) / math.log(1 - alpha) - 1e-9)
     if k > n:
         how = "on average" if confidence is None else f"with confidence {confidence}"
-        raise UndershootError(f"`{method}` has {n:,} labels; for a rate of at most {alpha} {how} it needs {needed:,}")
+        raise UndershootError(f"`{method}` has {n:,} labels; for a rate of at most {alpha} {how} it needs {needed:,} (--n)")
     return float(np.partition(scores, k - 1)[k - 1])
 
 
 def _check(alpha: float, confidence: float | None) -> None:
     if not 0 < alpha < 1:
-        raise UndershootError(f"alpha is {alpha}; allowed are numbers between 0 and 1, without them")
+        raise UndershootError(f"--alpha is {alpha}; allowed are numbers between 0 and 1, without them")
     if confidence is not None and not 0 < confidence < 1:
-        raise UndershootError(f"the confidence is {confidence}; allowed are numbers between 0 and 1, without them")
+        raise UndershootError(f"the --confidence is {confidence}; allowed are numbers between 0 and 1, without them")

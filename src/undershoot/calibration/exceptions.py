@@ -18,7 +18,7 @@ def exceptions(scores: AnyArray, share: float) -> tuple[float, Bools]:
     scores: float64[N], of every state but the goals. Returns t, and which states are listed.
     """
     if not 0 <= share < 1:
-        raise UndershootError(f"the share of listed states is {share}; allowed are numbers from 0 to below 1")
+        raise UndershootError(f"the share of listed states (--listed) is {share}; allowed are numbers from 0 to below 1")
     if not len(scores):
         return 0.0, np.zeros(0, dtype=np.bool_)
     most = int(share * len(scores))

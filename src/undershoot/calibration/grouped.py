@@ -20,7 +20,7 @@ def grouped(evidence: Evidence, alpha: float, confidence: float | None) -> tuple
     (1 - confidence) / G, so all hold together with the confidence. A group that was not seen, or too seldom, answers h0.
     """
     if confidence is None:
-        raise UndershootError("`grouped` needs a confidence between 0 and 1")
+        raise UndershootError("`grouped` needs a confidence between 0 and 1 (--confidence)")
     scores = evidence.sound_scores("grouped")
     count = 1 + int(np.minimum(evidence.groups, MOST_GROUPS - 1).max())
     group = np.minimum(evidence.groups, count)  # one more, for what is above all that was seen

@@ -20,7 +20,7 @@ def level_margins(
     Margins are in units of cost.
     """
     if not 0 <= share < 1:
-        raise UndershootError(f"the share of listed states is {share}; allowed are numbers from 0 to below 1")
+        raise UndershootError(f"the share of listed states (--listed) is {share}; allowed are numbers from 0 to below 1")
     margins = np.full(network.family.levels, -np.inf, dtype=np.float32)
     ends = np.cumsum(distances.histogram)
     listed = []

@@ -16,7 +16,7 @@ def maximum(evidence: Evidence, confidence: float | None) -> tuple[float, Guaran
     most (1 - alpha)^n. So with confidence 1 - beta it is at most alpha = 1 - beta^(1/n).
     """
     if confidence is None or not 0 < confidence < 1:
-        raise UndershootError(f"the confidence is {confidence}; allowed are numbers between 0 and 1, without them")
+        raise UndershootError(f"the --confidence is {confidence}; allowed are numbers between 0 and 1, without them")
     scores = evidence.sound_scores("max")
     rate = 1 - (1 - confidence) ** (1 / len(scores))
     return float(scores.max()), Guarantee(

@@ -72,9 +72,11 @@ def draw(
     if depths is None:
         depths = tuple(range(1, 1 + deepest(puzzle.table, USUAL_DEPTH)))
     if not 1 <= count <= MOST_LABELS:
-        raise UndershootError(f"{count:,} labels were asked for; allowed are 1 to {MOST_LABELS:,}")
+        raise UndershootError(f"{count:,} labels were asked for (--n); allowed are 1 to {MOST_LABELS:,}")
     if population is Population.SCRAMBLES and (not depths or min(depths) < 1):
-        raise UndershootError(f"scrambles of depth {min(depths, default=0)} are goals, which have no labels; begin with 1")
+        raise UndershootError(
+            f"scrambles of depth {min(depths, default=0)} are goals, which have no labels; begin --depths with 1"
+        )
     walked = None
     if population is Population.SCRAMBLES:
         drawn = np.random.default_rng(stream(seed, Purpose.FIT_DEPTHS)).choice(np.array(depths), size=count)

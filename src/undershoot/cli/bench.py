@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from undershoot.cli.posing import (
+    NAMES,
     InstanceFile,
     MaxExpanded,
     MaxMemory,
     MaxSeconds,
     PerStep,
     Random,
+    Scheduler,
     Threads,
     TieRule,
     Weight,
@@ -21,7 +23,7 @@ from undershoot.cli.posing import (
     random_or_listed,
     refuse_unread,
 )
-from undershoot.cli.terminal import AsJson, PuzzleName, Seed, or_dash, plain, print_json, progress, stdout
+from undershoot.cli.terminal import AsJson, PuzzleName, Seed, or_dash, plain, print_json, progress, show_table, stdout
 from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def bench(
     context: typer.Context,
     puzzle: PuzzleName,
     heuristics: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="Which to compare: names, or paths of bundles.")
+        str | None, typer.Option(metavar="A,B,...", help=f"Which to compare: {NAMES}, or paths of bundles.")
     ] = None,
     random: Random = None,
     scrambles: Annotated[
@@ -49,6 +51,7 @@ def bench(
     max_seconds: MaxSeconds = None,
     max_memory: MaxMemory = None,
     threads: Threads = 1,
+    scheduler: Scheduler = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a record of each instance, as Parquet.")] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -78,7 +81,7 @@ def bench(
     if not guides:
         raise UndershootError("no heuristics are named; write for example --heuristics base,zero")
     with progress(f"searching {chosen.name}", len(guides) * len(posed.states)) as report:
-        summaries, records = compare(chosen, posed, guides, how, threads, report)
+        summaries, records = compare(chosen, posed, guides, how, threads, report, scheduler)
     refusal: UndershootError | None = None
     if out is not None:
         try:
@@ -97,12 +100,6 @@ def bench(
 
 
 def _show_summaries(title: str, summaries: "list[Summary]") -> None:
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2))
-    table.add_column("")
-    for s in summaries:
-        table.add_column(s.name, justify="right")
     rows = {
         "guarantee": [s.guarantee for s in summaries],
         "solved": [f"{s.solve_rate:.1%}" for s in summaries],
@@ -116,9 +113,7 @@ def _show_summaries(title: str, summaries: "list[Summary]") -> None:
         "seconds": [f"{s.seconds:.3f}" for s in summaries],
         "peak memory": [f"{s.peak_bytes / 1e6:,.1f} MB" for s in summaries],
     }
-    for label, cells in rows.items():
-        table.add_row(plain(label, "dim"), *cells)
-    console = stdout()
-    console.print(table)
+    cells = [[plain(label, "dim"), *values] for label, values in rows.items()]
+    show_table(["", *(s.name for s in summaries)], cells, title, padding=2)
     about = "Means are over all instances; the gap is to the best lower bound known, over what was solved."
-    console.print(about, style="dim")
+    stdout().print(about, style="dim")

@@ -9,7 +9,7 @@ import typer
 
 from undershoot.calibration.catalogue import METHODS
 from undershoot.cli.posing import given_options
-from undershoot.cli.terminal import AsJson, Seed, plain, print_json, progress, stdout
+from undershoot.cli.terminal import AsJson, Seed, plain, print_json, progress, show_table, stdout
 from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
@@ -160,8 +160,6 @@ def _one_of(kind: Any, text: str, option: str) -> Any:
 
 
 def _show_comparison(compared: "MethodComparison", as_json: bool) -> None:
-    from rich.table import Table
-
     from undershoot.workflows.methods import INSTANCES, MOST_EXPANDED
 
     puzzle, distances = compared.puzzle, compared.distances
@@ -171,21 +169,23 @@ def _show_comparison(compared: "MethodComparison", as_json: bool) -> None:
         return
     space = f"{distances.states:,} states, mean true cost {distances.mean:.3f}"
     title = f"{puzzle.name}: {space}; {INSTANCES:,} searches of at most {MOST_EXPANDED:,} expansions"
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 1))
-    for name in ("method", "t", "mean h", "violations", "expanded", "unsolved", "suboptimal", "known"):
-        table.add_column(name, justify="left" if name in ("method", "known") else "right")
+    rows = []
     for row in compared.rows:
         if "error" in row:
-            table.add_row(row["method"], *[""] * 6, plain(row["error"]))
+            rows.append([row["method"], *[""] * 6, row["error"]])
             continue
-        table.add_row(
-            row["method"],
-            "" if row["t"] is None else f"{row['t']:+.3f}",
-            f"{row['mean_h']:.3f}",
-            f"{row['violations']:,}",
-            f"{row['mean_expanded']:,.0f}",
-            f"{row['unsolved']:,}",
-            f"{row['suboptimal']:,}",
-            plain(row["claim"] + (f", {row['listed']:,} states listed" if row["listed"] else "")),
+        listed = f", {row['listed']:,} states listed" if row["listed"] else ""
+        rows.append(
+            [
+                row["method"],
+                "" if row["t"] is None else f"{row['t']:+.3f}",
+                f"{row['mean_h']:.3f}",
+                f"{row['violations']:,}",
+                f"{row['mean_expanded']:,.0f}",
+                f"{row['unsolved']:,}",
+                f"{row['suboptimal']:,}",
+                row["claim"] + listed,
+            ]
         )
-    stdout().print(table)
+    headers = ("method", "t", "mean h", "violations", "expanded", "unsolved", "suboptimal", "known")
+    show_table(headers, [[plain(cell) for cell in row] for row in rows], title, left=(0, 7), prose=(7,))

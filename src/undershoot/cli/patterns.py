@@ -85,7 +85,7 @@ def _document(puzzle: "Puzzle", made: "PatternHeuristic") -> dict[str, Any]:
     ]
     return {
         "puzzle": puzzle.name,
-        "set": made.name.removeprefix("patterns "),
+        "set": made.set_name,
         "patterns": tables,
         "additive": [[name_of(look.asked.tolist()) for look in group] for group in made.sums],
         "bytes": sum(len(table.entries) for table in made.tables),

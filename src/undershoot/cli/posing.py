@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 InstanceFile = Annotated[
     Path | None, typer.Option("--instances", metavar="FILE", help="One state a line; - for standard input.")
 ]
+NAMES = "learned, label-free, small, paper, patterns, patterns:SET, base, zero, table, gf2, linear-conflict"
+"""Of heuristics; their catalogues would take long to load for those who ask for help."""
 Random = Annotated[int | None, typer.Option(metavar="N", help="N uniformly random states.")]
 Weight = Annotated[float, typer.Option(help="f = g + weight * h; 1 is plain A*.")]
 TieRule = Annotated[str, typer.Option("--ties", metavar="deep|shallow", help="Which node of equal f comes first.")]
@@ -31,6 +33,9 @@ AlgorithmName = Annotated[
     typer.Option("--algorithm", metavar="astar|ida|auto", help="auto takes A* where all states fit into memory, else IDA*."),
 ]
 Threads = Annotated[int, typer.Option(help="Spread the instances over so many.")]
+Scheduler = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Let the workers of a Dask scheduler search, tcp://HOST:PORT.")
+]
 
 
 def heuristic_for(puzzle: "Puzzle", name: str) -> "Heuristic":

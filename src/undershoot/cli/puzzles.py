@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from undershoot.cli.terminal import AsJson, Seed, count, plain, print_json, stdout
+from undershoot.cli.terminal import AsJson, Seed, count, plain, print_json, show_table, stdout
 from undershoot.errors import NotAvailable, UndershootError
 
 if TYPE_CHECKING:
@@ -36,20 +36,15 @@ def puzzles(
     if as_json:
         print_json({"puzzles": [_describe(catalogue.puzzle(example)) for example in examples], "aliases": catalogue.ALIASES})
         return
-    from rich.table import Table
-
+    families = [[family.form, family.sizes] for family in catalogue.FAMILIES]
+    families += [["FILE.toml", "any permutation puzzle of your own; `undershoot puzzles --check FILE` validates it"]]
+    found = [catalogue.puzzle(example) for example in examples]
+    sizes = [[puzzle.name, str(puzzle.table.actions), count(puzzle.space.size)] for puzzle in found]
     console = stdout()
-    families = Table("puzzles", "sizes", box=None, padding=(0, 2))
-    for family in catalogue.FAMILIES:
-        families.add_row(family.form, family.sizes)
-    families.add_row("FILE.toml", "any permutation puzzle of your own; `undershoot puzzles --check FILE` validates it")
-    console.print(families, "")
-    table = Table("for example", "moves", "states", box=None, padding=(0, 2))
-    table.columns[1].justify = table.columns[2].justify = "right"
-    for example in examples:
-        puzzle = catalogue.puzzle(example)
-        table.add_row(example, str(puzzle.table.actions), count(puzzle.space.size))
-    console.print(table, "")
+    show_table(("puzzles", "sizes"), [[plain(cell) for cell in row] for row in families], left=(0, 1), prose=(1,), padding=2)
+    console.print()
+    show_table(("for example", "moves", "states"), sizes, padding=2)
+    console.print()
     console.print("Also: " + ", ".join(f"{alias} = {name}" for alias, name in catalogue.ALIASES.items()))
 
 
@@ -80,7 +75,7 @@ def _show_puzzle(puzzle: "Puzzle", seed: int) -> None:
     import numpy as np
     from rich.columns import Columns
     from rich.console import Group
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from undershoot.kernels.scrambles import ScrambleRule, scramble
 
@@ -97,7 +92,7 @@ def _show_puzzle(puzzle: "Puzzle", seed: int) -> None:
             mixed = goal
     console.print(Columns([Group("goal", puzzle.draw(goal)), Group("mixed", puzzle.draw(mixed))], padding=(0, 6)))
     console.print()
-    facts = Table.grid(padding=(0, 2))
+    facts = Table.grid(Column(), Column(overflow="fold"), padding=(0, 2))
     size = ("" if about["states_exact"] else "at most ") + count(about["states"])
     for label, value in (
         ("states", size),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from undershoot.cli.interruption import Interrupted
-from undershoot.cli.terminal import AsJson, print_json, progress, stdout
+from undershoot.cli.terminal import AsJson, plain, print_json, progress, show_table, stdout
 
 if TYPE_CHECKING:
     from undershoot.experiments.report import Report
@@ -44,8 +44,6 @@ def reproduce(
 
 
 def _show(report: "Report", seconds: float, page: Path) -> None:
-    from rich.table import Table
-
     from undershoot.experiments.tables import SOLVED_ONLY
 
     console = stdout()
@@ -53,13 +51,9 @@ def _show(report: "Report", seconds: float, page: Path) -> None:
     for found in report.tables:
         if not found.key.startswith("table1") or not found.key.endswith("published"):
             continue
-        table = Table(title=found.title, title_justify="left", box=None, padding=(0, 1))
         places = [found.columns.index(name) for name in kept]
-        for name in kept:
-            table.add_column(name, justify="left" if name == "heuristic" else "right")
-        for row in found.rows:
-            table.add_row(*(row[place] for place in places))
-        console.print(table, "")
+        show_table(kept, [[plain(row[place]) for place in places] for row in found.rows], found.title)
+        console.print()
     for verdict in report.verdicts:
         console.print(f"{verdict.verdict}: {verdict.claim}. {verdict.reason}.")
     console.print("[Figures in brackets] are the paper's. Pieces of work: " + report.about["work"] + ".")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from undershoot.cli.posing import (
+    NAMES,
     AlgorithmName,
     InstanceFile,
     MaxExpanded,
@@ -12,6 +13,7 @@ from undershoot.cli.posing import (
     MaxSeconds,
     PerStep,
     Random,
+    Scheduler,
     Threads,
     TieRule,
     Weight,
@@ -37,13 +39,7 @@ def solve(
     random: Random = None,
     scramble_depth: Annotated[int | None, typer.Option(metavar="D", help="The goal, scrambled by D moves.")] = None,
     instances: InstanceFile = None,
-    heuristic: Annotated[
-        str | None,
-        typer.Option(
-            help="learned, label-free, small, paper, patterns, patterns:SET, base, zero, table, gf2, linear-conflict, or a "
-            "path; a+b is the larger."
-        ),
-    ] = None,
+    heuristic: Annotated[str | None, typer.Option(help=f"{NAMES}, or the path of a bundle; a+b is the larger.")] = None,
     algorithm: AlgorithmName = "auto",
     weight: Weight = 1.0,
     ties: TieRule = "deep",
@@ -52,6 +48,7 @@ def solve(
     max_seconds: MaxSeconds = None,
     max_memory: MaxMemory = None,
     threads: Threads = 1,
+    scheduler: Scheduler = None,
     show: Annotated[bool, typer.Option("--show", help="Step through the solutions.")] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -63,9 +60,10 @@ def solve(
     """
     from undershoot.bundles.loading import default_heuristic
     from undershoot.experiments.instances import scrambled_instances
+    from undershoot.experiments.spreading import searching
     from undershoot.kernels.streams import Purpose
     from undershoot.puzzles.catalogue import puzzle as by_name
-    from undershoot.search.solving import choose, solve_many
+    from undershoot.search.solving import choose
 
     exclusive(context, "state", "random", "scramble_depth", "instances")
     exclusive(context, "state", "seed")
@@ -80,8 +78,8 @@ def solve(
         states = random_or_listed(chosen, 1 if random is None else random, instances, seed).states
     guide = heuristic_for(chosen, heuristic or default_heuristic(chosen))
     first, reason = choose(chosen, guide, how)
-    with progress(f"solving {chosen.name}", len(states)) as report:
-        results = solve_many(chosen, states, guide, how, threads=threads, progress=lambda done: report(done, guide.name))
+    with progress(f"solving {chosen.name}", len(states)) as report, searching(chosen, how, threads, scheduler) as search:
+        results = search(states, guide, lambda done: report(done, guide.name)).results
     if as_json:
         found = [{"state": chosen.format(states[i : i + 1]), **result.to_json()} for i, result in enumerate(results)]
         print_json(

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Annotated, Any, Protocol
@@ -13,6 +13,8 @@ import typer
 PuzzleName = Annotated[
     str, typer.Argument(metavar="PUZZLE", help="A name such as tiles-3x3, or the path of a puzzle file (.toml).")
 ]
+LONGEST_HEADER = 16
+"""Letters of a word in the header of a column; longer ones are broken."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="For everything random.")]
 
@@ -45,6 +47,54 @@ def stdout() -> Any:
     from rich.console import Console
 
     return Console(highlight=False, markup=False, emoji=False)
+
+
+def show_table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    title: str = "",
+    left: Sequence[int] = (0,),
+    prose: Sequence[int] = (),
+    padding: int = 1,
+) -> None:
+    """Print a table whose cells are never cut: columns that the terminal has no room for follow below, beside the first again.
+
+    rows: of texts, plain or coloured. left: columns that begin at the left; others end at the right. prose: columns whose
+    cells may be broken into lines, between words.
+    """
+    from rich.table import Table
+
+    console = stdout()
+    widths = [_width(header, [row[k] for row in rows], k in prose) for k, header in enumerate(headers)]
+    for part, chosen in enumerate(_parts(widths, padding, console.width)):
+        room = console.width - sum(widths[k] + 2 * padding for k in chosen)
+        table = Table(title=title if part == 0 else None, title_justify="left", box=None, padding=(0, padding))
+        for k in chosen:
+            longest = max((len(str(row[k])) for row in rows), default=0) if k in prose else min(LONGEST_HEADER, len(headers[k]))
+            width = min(widths[k] + max(0, room), max(widths[k], longest))
+            room -= width - widths[k]
+            table.add_column(plain(headers[k]), justify="left" if k in left else "right", width=width, overflow="fold")
+        for row in rows:
+            table.add_row(*(row[k] for k in chosen))
+        if part:
+            console.print()
+        console.print(table)
+
+
+def _width(header: str, cells: Sequence[Any], is_prose: bool) -> int:
+    """What a column needs: its cells, or their longest words, and the longest word of its header if that is no path."""
+    words = [word for cell in cells for word in (str(cell).split() if is_prose else [str(cell)])]
+    return max([len(word) for word in words] + [min(LONGEST_HEADER, len(word)) for word in header.split()], default=0)
+
+
+def _parts(widths: Sequence[int], padding: int, room: int) -> list[list[int]]:
+    """Which columns stand beside one another: always the first, and as many of the others as there is room for."""
+    parts = [[0]]
+    for k in range(1, len(widths)):
+        if len(parts[-1]) > 1 and sum(widths[j] + 2 * padding for j in (*parts[-1], k)) > room:
+            parts.append([0])
+        parts[-1].append(k)
+    return parts
 
 
 def print_json(document: dict[str, Any]) -> None:

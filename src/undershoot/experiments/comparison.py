@@ -8,11 +8,12 @@ from typing import Any
 
 from undershoot.errors import UndershootError, cannot
 from undershoot.experiments.instances import Instances
+from undershoot.experiments.spreading import searching
 from undershoot.experiments.store import table_bytes
 from undershoot.files import check_writable, written_atomically
 from undershoot.guarantees import Heuristic
-from undershoot.puzzles.problem import Problem
-from undershoot.search.astar import Batch, solve_batch
+from undershoot.puzzles.puzzle import Puzzle
+from undershoot.search.astar import Batch
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
 
@@ -41,14 +42,17 @@ class Summary:
 
 
 def compare(
-    puzzle: Problem,
+    puzzle: Puzzle,
     instances: Instances,
     heuristics: list[Heuristic],
     options: SearchOptions,
     threads: int = 1,
     progress: Callable[[int, str], None] | None = None,
+    scheduler: str | None = None,
 ) -> tuple[list[Summary], list[dict[str, Any]]]:
     """A summary for each heuristic, and a record for each instance and heuristic.
+
+    scheduler: the address of a Dask scheduler whose workers do it, instead of threads of this machine.
 
     Examples:
         >>> tiles = us.puzzle("tiles-3x3")
@@ -66,14 +70,15 @@ def compare(
     if len(set(names)) < len(names):
         raise UndershootError(f"a heuristic is named twice in {', '.join(names)}")
     batches: list[Batch] = []
-    for k, heuristic in enumerate(heuristics):
-        done = k * len(instances.states)
+    with searching(puzzle, options, threads, scheduler) as search:
+        for k, heuristic in enumerate(heuristics):
+            done = k * len(instances.states)
 
-        def report(ended: int, done: int = done, name: str = heuristic.name) -> None:
-            if progress is not None:
-                progress(done + ended, name)
+            def report(ended: int, done: int = done, name: str = heuristic.name) -> None:
+                if progress is not None:
+                    progress(done + ended, name)
 
-        batches.append(solve_batch(puzzle, instances.states, heuristic, options, threads=threads, progress=report))
+            batches.append(search(instances.states, heuristic, report))
     everyone = [all(batch.results[i].cost is not None for batch in batches) for i in range(len(instances.states))]
     bounds = [max(batch.results[i].lower_bound for batch in batches) for i in range(len(instances.states))]
     summaries = [_summary(h, batch, everyone, bounds) for h, batch in zip(heuristics, batches, strict=True)]

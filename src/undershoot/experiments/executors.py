@@ -117,8 +117,8 @@ def cluster(address: str) -> Iterator[Workers]:
         yield Workers(client.get_executor(pure=False, retries=3), threads)
     except KilledWorker as error:
         raise UndershootError(
-            "a piece of work ended several Dask workers, for want of memory perhaps; start fewer on a machine, then go on with "
-            "--resume"
+            "a piece of work ended several Dask workers, for want of memory perhaps; start fewer on a machine, then begin "
+            "again (reproduce: with --resume)"
         ) from error
     finally:
         client.close()

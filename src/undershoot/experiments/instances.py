@@ -40,7 +40,7 @@ class Instances:
 def uniform_instances(puzzle: Puzzle, count: int, seed: int, purpose: Purpose | None = None) -> Instances:
     """Solvable states, each equally likely. purpose: whose stream of this seed; None for the seed itself."""
     if count < 1:
-        raise UndershootError(f"{count} random states were asked for; at least 1 is needed")
+        raise UndershootError(f"{count} random states were asked for (--random); at least 1 is needed")
     return Instances(f"uniform states, seed {seed}", puzzle.sample(count, _seed(seed, purpose)), (None,) * count)
 
 
@@ -53,7 +53,10 @@ def scrambled_instances(
 ) -> Instances:
     """Proper scrambles, `per_depth` of each depth. purpose: as above."""
     if not depths or min(depths) < 0 or per_depth < 1:
-        raise UndershootError(f"scrambles need depths from 0 and at least one of each; {depths} and {per_depth} came")
+        raise UndershootError(
+            f"scrambles have depths from 0 (--scramble-depth, --scrambles) and at least one of each (--per-depth); "
+            f"{depths} and {per_depth} came"
+        )
     walked = scramble(puzzle.table, np.repeat(depths, per_depth), _seed(seed, purpose), ScrambleRule.PROPER)
     shown = f"{depths[0]}..{depths[-1]}" if len(depths) > 1 else str(depths[0])
     name = f"proper scrambles of depth {shown}, {per_depth} each, seed {seed}"

@@ -72,7 +72,7 @@ class CalibratedHeuristic:
         if self.network.is_exact and self.calibration.arithmetic_margin:
             raise UndershootError("the calibration has a margin for arithmetic, but the network is one of whole numbers")
         if self.calibration.rounding is Rounding.PARITY and not self.puzzle.has_cost_parity:
-            raise NotAvailable(f"{self.puzzle.name} has no parity to round to; use integer")
+            raise NotAvailable(f"{self.puzzle.name} has no parity to round to; use integer (--rounding integer)")
 
     @property
     def puzzle(self) -> Problem:

@@ -77,7 +77,7 @@ class Rounded:
 
     def __post_init__(self) -> None:
         if self.rounding is Rounding.PARITY and not self.puzzle.has_cost_parity:
-            raise NotAvailable(f"{self.puzzle.name} has no parity to round to; use integer")
+            raise NotAvailable(f"{self.puzzle.name} has no parity to round to; use integer (--rounding integer)")
 
     @property
     def name(self) -> str:

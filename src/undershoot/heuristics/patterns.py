@@ -33,7 +33,7 @@ class PatternHeuristic:
     only looks are added of which no move costs two (`check_sum`).
     """
 
-    name: str
+    set_name: str
     pieces: Pieces
     sums: tuple[tuple[Look, ...], ...]
     tables: tuple[PatternTable, ...]
@@ -43,6 +43,11 @@ class PatternHeuristic:
     def __post_init__(self) -> None:
         for group in self.sums:
             check_sum(self.pieces, group)
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"patterns {self.set_name}"
 
     @property
     def fingerprint(self) -> str:
@@ -133,7 +138,7 @@ def pattern_heuristic(
         for symmetry in chosen.symmetries
         for group in chosen.sums
     ]
-    return PatternHeuristic(f"patterns {chosen.name}", chosen.pieces, tuple(sums), tuple(tables))
+    return PatternHeuristic(chosen.name, chosen.pieces, tuple(sums), tuple(tables))
 
 
 def _image_of_known(puzzle: Problem, tables: Sequence[PatternTable], pattern: Pattern) -> Look | None:

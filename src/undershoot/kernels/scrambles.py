@@ -15,6 +15,8 @@ from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.pairs import Pair, classify_pairs
 
 MAX_DEPTH = 1_000_000
+OPTIONS = "--scramble-depth, --scrambles, --depths or curriculum.max_depth"
+"""Where people say how deep to scramble."""
 GAMMA, FACTOR_1, FACTOR_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 """The constants of splitmix64."""
 ROW_FACTOR = 0xD1342543DE82EF95
@@ -74,17 +76,23 @@ def scramble(table: MoveTable, depths: AnyArray, seed: int, rule: ScrambleRule =
     if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
         raise UndershootError(f"scramble depths must be a list of whole numbers from 0; {depths!r} came")
     if ((given < 0) | (given > MAX_DEPTH)).any():
-        raise UndershootError(f"scramble depths must lie in 0..{MAX_DEPTH:,}; {given.min()}..{given.max()} came")
+        raise UndershootError(
+            f"scramble depths must lie in 0..{MAX_DEPTH:,}; {given.min()}..{given.max()} came; change {OPTIONS}"
+        )
     walked = np.ascontiguousarray(given, dtype=np.int32)
     plan = backward_plan(table)
     distinct = rule is ScrambleRule.PROPER and table.presses_commute
     available = int(table.forward.legal.sum())
     if distinct and len(walked) and walked.max() > available:
-        raise UndershootError(f"a scramble of {walked.max()} distinct presses is impossible; this puzzle has {available}")
+        raise UndershootError(
+            f"a scramble of {walked.max()} distinct presses is impossible; this puzzle has {available}: lower {OPTIONS}"
+        )
     follows = followers(table, rule)
     states, cost, stuck = _walk(plan, follows, table.goals, walked, np.uint64(seed % 2**64), distinct)
     if stuck >= 0:
-        raise UndershootError(f"scramble {stuck} came to a state that no move leads to; choose a depth below {walked[stuck]}")
+        raise UndershootError(
+            f"scramble {stuck} came to a state that no move leads to; choose a depth below {walked[stuck]} for {OPTIONS}"
+        )
     return Scrambles(states, walked, cost)
 
 

@@ -53,7 +53,9 @@ def checked_radius(radius: int | None) -> int | None:
     except TypeError:
         whole = -1
     if not 0 <= whole <= MAX_DISTANCE:
-        raise UndershootError(f"the radius is {radius}; it must be a whole number from 0 to {MAX_DISTANCE:,}")
+        raise UndershootError(
+            f"the radius (--radius, --ball) is {radius}; allowed are whole numbers from 0 to {MAX_DISTANCE:,}"
+        )
     return whole
 
 
@@ -67,7 +69,7 @@ def check_size(puzzle: Problem, radius: int | None, words: int, memory: int) -> 
         return most
     exactly = "" if radius is None and puzzle.space.size_is_exact else "up to "
     where = "" if radius is None else f" within {radius} of the goal"
-    advice = "a ball around the goal may fit" if radius is None else "choose a smaller radius"
+    advice = "a ball around the goal may fit (--radius R)" if radius is None else "choose a smaller radius (--radius, --ball)"
     raise SpaceTooLarge(
         f"{puzzle.name} has {exactly}{_count(most)} states{where}; enumerating them would take about {bytes_text(need)} "
         f"of memory, and {bytes_text(memory)} are free: {advice}."

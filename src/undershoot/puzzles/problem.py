@@ -50,9 +50,11 @@ class Problem:
         canonical: states that are images of one another under the puzzle's symmetries are seen alike.
         """
         if canonical and not self.table.symmetries:
-            raise NotAvailable(f"{self.name} has no symmetries given; leave canonical out")
+            raise NotAvailable(f"{self.name} has no symmetries given; leave canonical out (--set canonical=false)")
         if name == "cells" and canonical:
-            raise UndershootError("the encoding `cells` takes states as they are; for canonical ones use another")
+            raise UndershootError(
+                "the encoding `cells` takes states as they are; for canonical ones use another, such as --set encoding=pairs"
+            )
         if name == "cells":
             return self.encoding
         if name == "presses":
@@ -101,7 +103,10 @@ class Problem:
         if count < 0 or seed < 0:
             raise UndershootError(f"{count} states with seed {seed} were asked for; both must be at least 0")
         if self.space.sample is None:
-            raise NotAvailable(f"{self.name} cannot draw uniformly random states; scramble its goal instead")
+            raise NotAvailable(
+                f"{self.name} cannot draw uniformly random states; scramble its goal instead "
+                "(solve --scramble-depth D, bench --scrambles D)"
+            )
         return self.space.sample(np.random.default_rng(seed), count)
 
     @cached_property

@@ -49,8 +49,10 @@ def solve_batch(
     draw_expanded: a seed, to draw one expanded state a search.
     """
     check_request(puzzle, states, heuristic)
-    if lock_step < 1 or threads < 1:
-        raise UndershootError(f"lock_step ({lock_step}) and threads ({threads}) must be at least 1")
+    if threads < 1:
+        raise UndershootError(f"{threads} threads were asked for (--threads); at least 1 is needed")
+    if lock_step < 1:
+        raise UndershootError(f"lock_step is {lock_step}; at least 1 is needed")
     results: list[Result | None] = [None] * len(states)
     done, lock = 0, Lock()
 

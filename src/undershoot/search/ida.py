@@ -60,7 +60,7 @@ def solve_by_deepening(
     """
     check_request(puzzle, states, heuristic)
     if threads < 1:
-        raise UndershootError(f"threads ({threads}) must be at least 1")
+        raise UndershootError(f"{threads} threads were asked for (--threads); at least 1 is needed")
     guides = [_guide(heuristic)]
     first = [0] * len(states) if bounds is None else bounds
     results: list[Result | None] = [None] * len(states)

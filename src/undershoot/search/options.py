@@ -70,12 +70,18 @@ class SearchOptions:
 
     def __post_init__(self) -> None:
         if not 1 <= self.weight <= MAX_WEIGHT:
-            raise UndershootError(f"the weight is {self.weight}; allowed are numbers from 1 (plain A*) to {MAX_WEIGHT:,}")
+            raise UndershootError(
+                f"the weight (--weight) is {self.weight}; allowed are numbers from 1 (plain A*) to {MAX_WEIGHT:,}"
+            )
         if self.expand_per_step < 1:
-            raise UndershootError(f"expand_per_step is {self.expand_per_step}; allowed are whole numbers from 1")
+            raise UndershootError(
+                f"expand_per_step (--expand-per-step) is {self.expand_per_step}; allowed are whole numbers from 1"
+            )
         if self.max_expanded is not None and self.max_expanded < 0:
-            raise UndershootError(f"the limit of {self.max_expanded} expansions is below 0")
+            raise UndershootError(f"the limit of {self.max_expanded} expansions (--max-expanded) is below 0")
         if self.max_seconds is not None and not self.max_seconds >= 0:
-            raise UndershootError(f"the limit of {self.max_seconds} seconds is not a number from 0")
+            raise UndershootError(f"the limit of {self.max_seconds} seconds (--max-seconds) is not a number from 0")
         if self.max_memory is not None and self.max_memory < 1 << 20:
-            raise UndershootError(f"the limit of {self.max_memory} bytes is below 1 MiB, too little for any search")
+            raise UndershootError(
+                f"the limit of {self.max_memory} bytes (--max-memory) is below 1 MiB, too little for any search"
+            )

@@ -1,5 +1,6 @@
 """Searching: from one state or from many, by A*, by IDA*, or by whichever suits."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from undershoot.guarantees import Heuristic
 from undershoot.kernels.guides import guide_of
 from undershoot.oracles.size import available_memory
 from undershoot.puzzles.problem import Problem, check_puzzle
-from undershoot.search.astar import DEFAULTS, LOCK_STEP, solve_batch
+from undershoot.search.astar import DEFAULTS, LOCK_STEP, Batch, solve_batch
 from undershoot.search.ida import solve_by_deepening
 from undershoot.search.options import Algorithm, SearchOptions
 from undershoot.search.results import Result
@@ -61,6 +62,35 @@ def solve_many(
         >>> [result.cost for result in results]
         [19, 22, 25, 20]
     """
+    return search_batch(puzzle, states, heuristic, options, lock_step, threads, progress).results
+
+
+def search_batch(
+    puzzle: Problem,
+    states: States,
+    heuristic: Heuristic,
+    options: SearchOptions = DEFAULTS,
+    lock_step: int = LOCK_STEP,
+    threads: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Batch:
+    """`solve_many`, with the time and memory that it took."""
+    if options.algorithm is Algorithm.ASTAR:
+        return solve_batch(puzzle, states, heuristic, options, lock_step, threads, progress)
+    began = time.perf_counter()
+    results = _search(puzzle, states, heuristic, options, lock_step, threads, progress)
+    return Batch(results, time.perf_counter() - began, 0, states[:0])
+
+
+def _search(
+    puzzle: Problem,
+    states: States,
+    heuristic: Heuristic,
+    options: SearchOptions,
+    lock_step: int,
+    threads: int,
+    progress: Callable[[int], None] | None,
+) -> list[Result]:
     first, _ = choose(puzzle, heuristic, options)
     if options.algorithm is not Algorithm.AUTO:
         return _by(first, puzzle, states, heuristic, options, lock_step, threads, progress)

@@ -97,7 +97,9 @@ def _train(
         now = time.perf_counter()
         position.seconds += now - began
         if not np.isfinite(position.loss):
-            raise UndershootError(f"the loss is {position.loss} at step {position.step}; lower learning_rate")
+            raise UndershootError(
+                f"the loss is {position.loss} at step {position.step}; lower the learning rate: --set learning_rate=..."
+            )
         if run is not None:
             run.write_losses(losses, position)
         losses.clear()
@@ -134,13 +136,15 @@ def check_recipe(puzzle: Problem, recipe: Recipe) -> None:
     if recipe.puzzle != puzzle.name:
         raise UndershootError(f"the recipe is for {recipe.puzzle}, not for {puzzle.name}; change its puzzle")
     if recipe.device == "cuda" and not torch.cuda.is_available():
-        raise UndershootError("the device is cuda, but torch finds none here; use cpu")
+        raise UndershootError("the device is cuda, but torch finds none here; use --device cpu")
     puzzle.encoded(recipe.encoding, recipe.canonical)
     if recipe.levels and (recipe.target_discount % 1 or recipe.loss is not Loss.ASYMMETRIC):
-        raise UndershootError("levels are whole costs with a loss of their own; set target_discount=0 and loss=asymmetric")
+        raise UndershootError(
+            "levels are whole costs with a loss of their own; use --set target_discount=0 --set loss=asymmetric"
+        )
     known = known_states(puzzle, recipe)
     if known is not None and recipe.levels and recipe.levels < len(known.histogram) - 1:
         largest = len(known.histogram) - 1
-        raise UndershootError(f"levels is {recipe.levels}, but there are states at cost {largest}; set levels={largest}")
+        raise UndershootError(f"levels is {recipe.levels}, but there are states at cost {largest}; use --set levels={largest}")
     deepest = np.array([recipe.curriculum.max_depth])
     scramble(puzzle.table, deepest, recipe.seed, recipe.scrambles)  # refuses depths that cannot be walked

@@ -111,7 +111,9 @@ class Run:
             raise UndershootError(f"{self.folder} holds this run already; go on with --resume, or choose another --out")
         made = max(map(step_of, checkpoints(self.checkpoints)), default=0)
         if made > self.recipe.steps:
-            raise UndershootError(f"{self.folder} has made {made:,} steps already; {self.recipe.steps:,} were asked for")
+            raise UndershootError(
+                f"{self.folder} has made {made:,} steps already; {self.recipe.steps:,} were asked for; raise --steps"
+            )
         if self.metrics.exists() and not self.metrics.is_file():
             raise UndershootError(f"{self.metrics} is no file, but metrics go into a file of that name; move it away")
 

@@ -55,7 +55,7 @@ def reproduce(
     plan, parts = _profile(profile, seeds), tuple(only or PARTS)
     for part in parts:
         if part not in PARTS:
-            raise UndershootError(f'no part "{part}"; there are {", ".join(PARTS)}')
+            raise UndershootError(f'no part "{part}" for --only; there are {", ".join(PARTS)}')
     if workers is not None and not 1 <= workers <= MOST_WORKERS:
         raise UndershootError(f"--workers is {workers}; allowed are 1 to {MOST_WORKERS}")
     if workers is not None and scheduler is not None:
@@ -89,5 +89,5 @@ def _profile(name: str, seeds: int | None) -> Profile:
     if seeds is None:
         return PROFILES[name]
     if not 1 <= seeds <= MOST_SEEDS:
-        raise UndershootError(f"{seeds} seeds were asked for; allowed are 1 to {MOST_SEEDS:,}")
+        raise UndershootError(f"{seeds} seeds were asked for (--seeds); allowed are 1 to {MOST_SEEDS:,}")
     return replace(PROFILES[name], seeds=tuple(range(seeds)))

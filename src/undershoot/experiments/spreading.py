@@ -1,0 +1,185 @@
+"""The same searches on this machine, or cut into chunks for the workers of a cluster."""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import undershoot
+from undershoot.arrays import States
+from undershoot.errors import UndershootError, what_came
+from undershoot.experiments.executors import Workers, cluster
+from undershoot.guarantees import Heuristic
+from undershoot.heuristics.analytic import Additive, FewestPresses, LinearConflict
+from undershoot.heuristics.calibrated import CalibratedHeuristic
+from undershoot.heuristics.catalogue import HEURISTICS
+from undershoot.heuristics.catalogue import heuristic as named
+from undershoot.heuristics.combined import Largest
+from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.patterns import PatternHeuristic, pattern_heuristic
+from undershoot.heuristics.table import TableHeuristic
+from undershoot.pattern_tables.sets import pattern_set
+from undershoot.puzzles.catalogue import from_file
+from undershoot.puzzles.catalogue import puzzle as by_name
+from undershoot.puzzles.puzzle import Puzzle
+from undershoot.search.astar import Batch
+from undershoot.search.options import SearchOptions
+from undershoot.search.solving import search_batch
+
+CHUNKS_A_WORKER, LARGEST_CHUNK = 4, 1000
+"""Several, since some instances take longer than others; but not so few instances that sending them takes longer."""
+
+OURS = (Additive, FewestPresses, LinearConflict, TableHeuristic)
+"""Whose names say all of them."""
+
+
+class Search(Protocol):
+    """Searches from states, uint8[N, n], with a heuristic; report is called with how many ended."""
+
+    def __call__(self, states: States, heuristic: Heuristic, report: Callable[[int], None] | None = None) -> Batch:
+        """Results are in the order of the states."""
+
+
+@contextmanager
+def searching(puzzle: Puzzle, options: SearchOptions, threads: int = 1, scheduler: str | None = None) -> Iterator[Search]:
+    """On threads of this machine, or by the workers of the Dask scheduler at this address: answers and counters are the same.
+
+    A limit of memory is then one of each worker, and a chunk.
+    """
+    if scheduler is None:
+
+        def search(states: States, heuristic: Heuristic, report: Callable[[int], None] | None = None) -> Batch:
+            return search_batch(puzzle, states, heuristic, options, threads=threads, progress=report)
+
+        yield search
+        return
+    if threads != 1:
+        raise UndershootError(
+            "--threads is for this machine; with --scheduler, start as many Dask workers as you want, with one thread each"
+        )
+    with cluster(scheduler) as workers:
+        yield partial(spread, workers, puzzle, options)
+
+
+def spread(
+    workers: Workers,
+    puzzle: Puzzle,
+    options: SearchOptions,
+    states: States,
+    heuristic: Heuristic,
+    report: Callable[[int], None] | None = None,
+) -> Batch:
+    """Cut the instances into chunks, let the workers search from them, and put the results together in order.
+
+    The memory of the batch is that of the largest chunk.
+    """
+    puzzle.check_solvable(states)
+    task = _Task(puzzle.name, puzzle.definition, puzzle.table.fingerprint, _packed(heuristic), options, undershoot.__version__)
+    size = min(LARGEST_CHUNK, max(1, -(-len(states) // (CHUNKS_A_WORKER * workers.count))))
+    waiting = iter(range(0, len(states), size))
+    under_way: dict[Future[Batch], int] = {}
+    found: dict[int, Batch] = {}
+    began, done = time.perf_counter(), 0
+    while True:
+        while len(under_way) < 2 * workers.count and (start := next(waiting, None)) is not None:
+            under_way[workers.executor.submit(do_chunk, task, states[start : start + size])] = start
+        if not under_way:
+            break
+        finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
+        for future in finished:
+            start = under_way.pop(future)
+            try:
+                found[start] = future.result()
+            except CancelledError as error:
+                raise UndershootError("the scheduler went away; start it and its workers again, and then the search") from error
+            done += len(found[start].results)
+            if report is not None:
+                report(done)
+    batches = [batch for _, batch in sorted(found.items())]
+    results = [result for batch in batches for result in batch.results]
+    largest = max((batch.peak_bytes for batch in batches), default=0)
+    return Batch(results, time.perf_counter() - began, largest, states[:0])
+
+
+@dataclass(frozen=True)
+class PatternsByName:
+    """A set of patterns, whose tables a worker makes or has."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What a worker needs to know besides the states."""
+
+    puzzle: str
+    definition: str
+    fingerprint: str
+    parts: tuple[Any, ...]
+    options: SearchOptions
+    version: str
+
+
+def do_chunk(task: _Task, states: States) -> Batch:
+    """Search from these states, on a worker."""
+    if task.version != undershoot.__version__:
+        raise UndershootError(
+            f"a worker has undershoot {undershoot.__version__}, and this is {task.version}; install the same everywhere"
+        )
+    puzzle = _puzzle(task)
+    if puzzle.table.fingerprint != task.fingerprint:
+        raise UndershootError(f"a worker knows another puzzle by the name {task.puzzle}; install the same version everywhere")
+    return search_batch(puzzle, states, _unpacked(puzzle, task.parts), task.options)
+
+
+def _puzzle(task: _Task) -> Puzzle:
+    if not task.definition:
+        return by_name(task.puzzle)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "puzzle.toml"
+        path.write_text(task.definition, encoding="utf-8")
+        return from_file(path)
+
+
+def _packed(heuristic: Heuristic) -> tuple[Any, ...]:
+    """What travels: networks, with what is known of them here; and names of what is made there, as tables, which are large."""
+    if isinstance(heuristic, Largest):
+        return tuple(part for member in heuristic.members for part in _packed(member))
+    # Copies: what was compiled for them here stays here.
+    if isinstance(heuristic, CalibratedHeuristic) and isinstance(heuristic.network, NeuralHeuristic):
+        return (CalibratedHeuristic(replace(heuristic.network), heuristic.calibration),)
+    if isinstance(heuristic, NeuralHeuristic):
+        return (replace(heuristic),)
+    if isinstance(heuristic, PatternHeuristic):
+        return (PatternsByName(heuristic.set_name),)
+    is_ball = isinstance(heuristic, TableHeuristic) and heuristic.distances.radius is not None
+    if not isinstance(heuristic, OURS) or heuristic.name not in HEURISTICS or is_ball:
+        raise UndershootError(f"the heuristic {heuristic.name} cannot be sent to other machines; leave --scheduler out")
+    return (heuristic.name,)
+
+
+def _unpacked(puzzle: Puzzle, parts: tuple[Any, ...]) -> Heuristic:
+    members = tuple(_one(puzzle, part) for part in parts)
+    return members[0] if len(members) == 1 else Largest(members)
+
+
+def _one(puzzle: Puzzle, part: Any) -> Heuristic:
+    """Made anew from what came, which is checked and frozen as everything is that is made."""
+    if isinstance(part, str):
+        return named(puzzle, part)
+    if isinstance(part, PatternsByName):
+        return pattern_heuristic(puzzle, pattern_set(puzzle, part.name))
+    if isinstance(part, CalibratedHeuristic):
+        network = _one(puzzle, part.network)
+        assert isinstance(network, NeuralHeuristic)
+        return CalibratedHeuristic(network, replace(part.calibration))
+    if isinstance(part, NeuralHeuristic):
+        encoding = part.encoding
+        reading = None if encoding.reading is None else replace(encoding.reading)
+        return replace(part, puzzle=puzzle, network=replace(part.network), own_encoding=replace(encoding, reading=reading))
+    raise UndershootError(f"no heuristic came to a worker, but {what_came(part)}")
