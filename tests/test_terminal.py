@@ -57,7 +57,7 @@ def test_columns_that_do_not_fit_follow_below(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize(("command", "option"), [("solve", "--heuristic"), ("bench", "--heuristics")])
 def test_the_help_lists_every_heuristic(command: str, option: str) -> None:
-    assert NAMES.split(", ") == [*LEARNED, *HEURISTICS]
+    assert NAMES.split(", ") == [*LEARNED, "patterns", "patterns:SET", *HEURISTICS]
     shown = undershoot(command, "--help", columns=WIDE).stdout
     assert option in shown
     assert NAMES in re.sub(r"[│\s]+", " ", shown)

@@ -8,6 +8,7 @@ import typer
 
 from undershoot.cli.posing import (
     NAMES,
+    AlgorithmName,
     InstanceFile,
     MaxExpanded,
     MaxMemory,
@@ -19,6 +20,7 @@ from undershoot.cli.posing import (
     TieRule,
     Weight,
     exclusive,
+    heuristic_for,
     options,
     random_or_listed,
     refuse_unread,
@@ -44,6 +46,7 @@ def bench(
     ] = None,
     per_depth: Annotated[int, typer.Option(help="How many scrambles of each depth.")] = 100,
     instances: InstanceFile = None,
+    algorithm: AlgorithmName = "astar",
     weight: Weight = 1.0,
     ties: TieRule = "deep",
     expand_per_step: PerStep = 1,
@@ -58,7 +61,6 @@ def bench(
 ) -> None:
     """Compare heuristics on the same instances."""
     from undershoot.bundles.loading import default_heuristic
-    from undershoot.bundles.loading import heuristic as named
     from undershoot.experiments.comparison import check_records, compare, write_records
     from undershoot.experiments.instances import parse_depths, scrambled_instances
     from undershoot.kernels.streams import Purpose
@@ -67,7 +69,7 @@ def bench(
     exclusive(context, "random", "scrambles", "instances")
     exclusive(context, "instances", "seed")
     refuse_unread(context, {"per_depth": ("scrambles",)})
-    how = options(weight, ties, expand_per_step, max_expanded, max_seconds, max_memory)
+    how = options(weight, ties, expand_per_step, max_expanded, max_seconds, max_memory, algorithm)
     if out is not None:
         check_records(out)
     chosen = by_name(puzzle)
@@ -77,7 +79,7 @@ def bench(
         posed = random_or_listed(chosen, USUAL_COUNT if random is None else random, instances, seed)
     if heuristics is None:
         heuristics = ",".join(dict.fromkeys((default_heuristic(chosen), "base", "zero")))
-    guides = [named(chosen, name.strip()) for name in heuristics.split(",") if name.strip()]
+    guides = [heuristic_for(chosen, name.strip()) for name in heuristics.split(",") if name.strip()]
     if not guides:
         raise UndershootError("no heuristics are named; write for example --heuristics base,zero")
     with progress(f"searching {chosen.name}", len(guides) * len(posed.states)) as report:
@@ -89,7 +91,12 @@ def bench(
         except UndershootError as error:  # what was found is shown nevertheless
             refusal = error
     if as_json:
-        document = {"puzzle": chosen.name, "population": posed.population, "instances": len(posed.states)}
+        document = {
+            "puzzle": chosen.name,
+            "population": posed.population,
+            "algorithm": algorithm,
+            "instances": len(posed.states),
+        }
         print_json({**document, "heuristics": [asdict(summary) for summary in summaries]})
     else:
         _show_summaries(f"{chosen.name}: {len(posed.states):,} instances ({posed.population})", summaries)
