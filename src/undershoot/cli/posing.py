@@ -26,6 +26,9 @@ MaxMemory = Annotated[str | None, typer.Option(metavar="SIZE", help="All instanc
 Threads = Annotated[int, typer.Option(help="Spread the instances over so many.")]
 
 
+MOST_MEMORY = 2**60
+
+
 def options(
     weight: float, ties: str, per_step: int, max_expanded: int | None, max_seconds: float | None, max_memory: str | None
 ) -> "SearchOptions":
@@ -40,10 +43,15 @@ def options(
 
 def parse_bytes(text: str) -> int:
     """500M, 4G, 1.5GiB or a number of bytes."""
+    from undershoot.experiments.instances import shortened
+
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKmMgGtT]?)(i?[bB])?\s*", text)
     if not match:
         raise UndershootError(f'"{text}" is no amount of memory; write 500M, 4G or a number of bytes')
-    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+    amount = float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")
+    if amount > MOST_MEMORY:
+        raise UndershootError(f'"{shortened(text)}" is more memory than there is anywhere; write 500M, 4G or a number of bytes')
+    return int(amount)
 
 
 def given_options(context: typer.Context) -> set[str]:

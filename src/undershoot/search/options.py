@@ -6,6 +6,7 @@ from enum import StrEnum
 from undershoot.errors import UndershootError
 
 MAX_WEIGHT = 1_000_000
+MAX_PER_STEP = 1_000_000
 
 
 class Ties(StrEnum):
@@ -51,8 +52,10 @@ class SearchOptions:
     def __post_init__(self) -> None:
         if not 1 <= self.weight <= MAX_WEIGHT:
             raise UndershootError(f"the weight is {self.weight}; allowed are numbers from 1 (plain A*) to {MAX_WEIGHT:,}")
-        if self.expand_per_step < 1:
-            raise UndershootError(f"expand_per_step is {self.expand_per_step}; allowed are whole numbers from 1")
+        if not 1 <= self.expand_per_step <= MAX_PER_STEP:
+            raise UndershootError(
+                f"expand_per_step is {self.expand_per_step}; allowed are whole numbers from 1 to {MAX_PER_STEP:,}"
+            )
         if self.max_expanded is not None and self.max_expanded < 0:
             raise UndershootError(f"the limit of {self.max_expanded} expansions is below 0")
         if self.max_seconds is not None and not self.max_seconds >= 0:
