@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, U16, AnyArray, Number, States, read_only
+from undershoot.arrays import I32, I64, U8, U16, AnyArray, Number, States, frozen, sealed
 from undershoot.kernels.bits import ones
 from undershoot.kernels.compiler import compiled_loop, inner
 from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_after, value_of
@@ -73,7 +73,7 @@ def lifts_of(pieces: Pieces) -> Lifts:
     cells = pieces.stickers[slots]
     factors = np.where(cells >= 0, base ** np.arange(width), 0).astype(np.int32)
     arrays: tuple[AnyArray, ...] = (slots.astype(np.uint8), np.maximum(cells, 0), factors, pieces.piece_by_code)
-    by_slot, stickers, powers, shown = map(read_only, arrays)
+    by_slot, stickers, powers, shown = map(frozen, arrays)
     return Lifts(by_slot, stickers, powers, shown, len(pieces))
 
 
@@ -97,17 +97,17 @@ def slot_looks(pieces: Pieces, sums: Sequence[Sequence[Look]], entries: U8, offs
     last = [number == len(group) - 1 for group in sums for number in range(len(group))]
     contexts, actions, cells = pieces.after.shape
     return SlotLooks(
-        read_only(pieces.after.reshape(contexts * actions, cells)),
+        frozen(pieces.after.reshape(contexts * actions, cells)),
         actions,
         lifts_of(pieces),
-        read_only(np.array(ends, dtype=np.int64)),
-        read_only(offsets),
-        read_only(np.array(last, dtype=np.uint8)),
-        read_only(np.array(asked, dtype=np.uint8)),
-        read_only(np.array(first, dtype=np.uint8)),
-        read_only(np.array(place)),
-        read_only(np.array(weight)),
-        read_only(np.array(place_weight, dtype=np.int64)),
+        frozen(np.array(ends, dtype=np.int64)),
+        frozen(offsets),
+        frozen(np.array(last, dtype=np.uint8)),
+        frozen(np.array(asked, dtype=np.uint8)),
+        frozen(np.array(first, dtype=np.uint8)),
+        frozen(np.array(place)),
+        frozen(np.array(weight)),
+        frozen(np.array(place_weight, dtype=np.int64)),
         entries,
     )
 
@@ -261,22 +261,22 @@ def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> SlidingLook
     return SlidingLooks(
         table.values,
         bits,
-        read_only(place),
-        read_only(which),
-        read_only(shift),
-        read_only(np.array(group_of, dtype=np.uint8)),
-        read_only(np.array([len(look.asked) for look in looks], dtype=np.uint16)),
-        read_only(np.array(is_dense, dtype=np.uint8)),
-        read_only(np.array([offset_of[id(look.table)] for look in looks], dtype=np.int64)),
+        frozen(place),
+        frozen(which),
+        frozen(shift),
+        frozen(np.array(group_of, dtype=np.uint8)),
+        frozen(np.array([len(look.asked) for look in looks], dtype=np.uint16)),
+        frozen(np.array(is_dense, dtype=np.uint8)),
+        frozen(np.array([offset_of[id(look.table)] for look in looks], dtype=np.int64)),
         entries,
-        read_only(np.unique(table.goals[0])),
+        frozen(np.unique(table.goals[0])),
     )
 
 
 def joined(tables: Sequence[U8]) -> tuple[U8, I64]:
     """All of them in one piece of memory, and where each begins."""
     starts = np.cumsum([0, *map(len, tables)])
-    return read_only(tables[0] if len(tables) == 1 else np.concatenate(tables)), starts[:-1].astype(np.int64)
+    return sealed(tables[0] if len(tables) == 1 else np.concatenate(tables)), starts[:-1].astype(np.int64)
 
 
 def sparse(table: PatternTable, bits: int) -> U8:
