@@ -209,7 +209,7 @@ def test_calibrate_certify_and_check_from_the_command_line(tmp_path: Path) -> No
     assert fields <= set(stated)
     assert (stated["violations"], stated["certificate"]) == (0, str(folder / "certificate.json"))
     assert "Proven: it never overestimates" in undershoot("check", str(folder))
-    assert "at least 1 state is needed" in undershoot("check", str(folder), "--sample", "0", code=2)
+    assert "allowed are 1 to 100,000,000 states" in undershoot("check", str(folder), "--sample", "0", code=2)
     assert "has a certificate for all states" in undershoot("certify", str(folder), "--ball", "3", code=2)
     sampled = undershoot("check", str(folder), "--sample", "100")
     assert "Only a sample" in sampled

@@ -36,7 +36,7 @@ DEEP = "[" * 100_000
 SMALL = ["--set=hidden=[8,8]", "--set=curriculum.interval=50", "--set=curriculum.max_depth=2", "--set=curriculum.states=5"]
 HERE = {"PYTHONPATH": str(Path(us.__file__).parent.parent)}
 """What is tested is what child processes import, in whatever folder they run."""
-PUZZLE = 'name = "discs"\nsummary = "[/b] [x]"\ngoal = "a b c"\n[moves]\n":cat:" = "(1 2 3)"\nback = "(3 2 1)"\n'
+PUZZLE = 'name = "discs"\nsummary = "[/b] [x] :cat:"\ngoal = "a b c"\n[moves]\n"<cat>" = "(1 2 3)"\nback = "(3 2 1)"\n'
 
 
 def words(text: str) -> str:
@@ -60,11 +60,11 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["puzzles", "--check", f"{ODD}/p.toml"], [f"\n{ODD}/p.toml is a valid puzzle file.\n", "discs: [/b] [x]", ":cat:"]),
+        (["puzzles", "--check", f"{ODD}/p.toml"], [f"\n{ODD}/p.toml is a valid puzzle file.\n", "[/b] [x] :cat:", "<cat>"]),
         (["puzzles", f"{ODD}/p.toml"], ["discs: [/b] [x]"]),
         (["oracle", f"{ODD}/p.toml"], ["3 states"]),
-        (["solve", f"{ODD}/p.toml", "back"], [":cat: cost 1"]),
-        (["solve", f"{ODD}/p.toml", "back", "--show"], ["1. :cat:"]),
+        (["solve", f"{ODD}/p.toml", "back"], ["<cat> cost 1"]),
+        (["solve", f"{ODD}/p.toml", "back", "--show"], ["1. <cat>"]),
         (["solve", f"{ODD}/p.toml", "back", "--heuristic", f"{ODD}/run"], [f"heuristic {ODD}/run"]),
         (["solve", f"{ODD}/p.toml", "--random=3", "--heuristic", f"{ODD}/run"], [f"heuristic {ODD}/run"]),
         (["bench", f"{ODD}/p.toml", "--random=2", "--out", f"{ODD}/r"], [f"records written to {ODD}/r"]),
@@ -352,6 +352,46 @@ def has_begun(process: subprocess.Popen[str]) -> bool:
     """Whether it has loaded the compiler, and so is in the middle of something."""
     maps = Path(f"/proc/{process.pid}/maps")
     return process.poll() is not None or not maps.exists() or "llvmlite" in maps.read_text()
+
+
+HUGE = "99999999999999999999"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["solve", "lights-out-3x3", "--random", HUGE], "99,999,999,999,999,999,999 random states were asked for; at most"),
+        (["solve", "tiles-2x3", "--random", str(2**63 - 1)], "random states were asked for; at most 100,000,000"),
+        (["check", "lights-out-3x3", "--sample", HUGE], "allowed are 1 to 100,000,000 states"),
+        (["bench", "lights-out-3x3", "--scrambles=1", "--per-depth", HUGE], "scrambles were asked for; allowed are at most"),
+        (["solve", "lights-out-3x3", "--random=2", "--expand-per-step", str(2**62)], "allowed are whole numbers from 1 to"),
+        (["solve", "lights-out-3x3", "--random=2", "--max-memory", "9" * 400], "is more memory than there is anywhere"),
+        (["solve", "lights-out-3x3", "--random=2", "--max-memory", "9" * 18 + "G"], "is more memory than there is anywhere"),
+    ],
+)
+def test_numbers_beyond_all_measure_are_refused_in_a_sentence(arguments: list[str], says: str) -> None:
+    error = commands.undershoot(*arguments, code=2).stderr
+    assert says in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (": bad: [", "numba cannot start with the settings in "),
+        ("just words", "numba cannot start with the settings in "),
+        ("disable_jit: 1", "numba is told not to compile, and nothing here works without"),
+    ],
+)
+def test_settings_of_numba_in_the_working_folder_are_named_if_nothing_works_with_them(
+    tmp_path: Path, settings: str, says: str
+) -> None:
+    (tmp_path / ".numba_config.yaml").write_text(settings)
+    command = [sys.executable, "-m", "undershoot", "solve", "lights-out-3x3", "--random=1"]
+    ended = subprocess.run(command, cwd=tmp_path, env=os.environ | HERE, capture_output=True, text=True, check=False)
+    assert says in ended.stderr
+    assert f"{tmp_path}{os.sep}.numba_config.yaml" in ended.stderr
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc to see how far processes are")

@@ -44,15 +44,29 @@ def digest_of(parts: Iterable[object]) -> str:
 
 
 def read_only(array: Array) -> Array:
-    """The same memory, which cannot be written to through what is returned."""
+    """The same memory, which cannot be written to through what is returned, unless by setting its flags: for compiled code,
+    which takes arrays of one type, and for what is not kept."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def frozen(array: Array) -> Array:
-    """A copy that nobody can write to."""
-    return read_only(array.copy())
+    """A copy that nobody can write to, whatever flags are set: its memory is that of bytes."""
+    return _on(array.tobytes(), array) if array.size else read_only(array.copy())
+
+
+def sealed(array: Array) -> Array:
+    """The same memory, for arrays too large to be copied: like `frozen`, but for who still has the array itself."""
+    if not array.size or not array.flags.c_contiguous:
+        return read_only(array)
+    memory: Any = array.reshape(-1).view(np.uint8).data
+    return _on(memory.toreadonly(), array)
+
+
+def _on(memory: Any, like: Array) -> Array:
+    made: Any = np.frombuffer(memory, dtype=like.dtype).reshape(like.shape)
+    return made  # type: ignore[no-any-return]
 
 
 def freeze_arrays(holder: Any) -> None:

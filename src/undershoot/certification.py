@@ -13,6 +13,7 @@ from undershoot.arrays import F32, I64, States
 from undershoot.bundles.bundle import CERTIFIED, Bundle
 from undershoot.errors import MalformedState, UndershootError
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Standing
+from undershoot.heuristics import wording
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic
 from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.heuristics.survey import Survey
@@ -51,11 +52,14 @@ class Findings:
     example_costs: I64
     fingerprint: str = ""
     """Of the moves whose states were checked."""
+    nearest: int | None = None
+    """The least true cost of a state that speaks against a certificate; None if there is none."""
 
     @property
     def figures(self) -> dict[str, Any]:
         """What stands in a certificate and in --json."""
-        kept = [field.name for field in dataclasses.fields(self) if not field.name.startswith(("example", "fingerprint"))]
+        others = ("example", "fingerprint", "nearest")
+        kept = [field.name for field in dataclasses.fields(self) if not field.name.startswith(others)]
         return {name: getattr(self, name) for name in kept}
 
 
@@ -102,15 +106,16 @@ def check_every_state(
 def findings(values: F32, highest: F32, distances: DistanceTable, moves: Moves | None) -> Findings:
     """From the values of all states, float32[N], and what they might be in other arithmetic."""
     true_cost = distances.true_costs()
-    above = np.flatnonzero(~(values <= true_cost))
-    shown_rows = above if len(above) else np.flatnonzero(~(highest <= true_cost))
+    above, maybe = np.flatnonzero(~(values <= true_cost)), np.flatnonzero(~(highest <= true_cost))
+    shown_rows = above if len(above) else maybe
+    against = np.concatenate([above[:1], maybe[:1]])  # rows are ordered by cost
     over = Survey.of(values, distances)
     first = shown_rows[:SHOWN]
     return Findings(
         states=distances.states,
         checked=distances.states,
         violations=len(above),
-        marginal=int((~(highest <= true_cost)).sum()) - len(above),
+        marginal=len(maybe) - len(above),
         supremum=over.supremum,
         mean_h=over.mean_h,
         mean_true=over.mean_true,
@@ -121,6 +126,7 @@ def findings(values: F32, highest: F32, distances: DistanceTable, moves: Moves |
         example_values=values[first] if len(above) else highest[first],
         example_costs=true_cost[first].astype(np.int64),
         fingerprint=distances.table.fingerprint,
+        nearest=int(true_cost[against.min()]) if len(against) else None,
     )
 
 
@@ -147,6 +153,7 @@ def check_sample(heuristic: Heuristic, states: States, true_cost: I64, space: in
         states[above[:SHOWN]],
         values[above[:SHOWN]],
         true_cost[above[:SHOWN]],
+        nearest=int(true_cost[above].min()) if len(above) else None,
     )
 
 
@@ -154,7 +161,7 @@ def sampled_guarantee(found: Findings, confidence: float) -> Guarantee:
     """The exact binomial (Clopper-Pearson) bound on the share of violations among uniform states."""
     n, k = found.checked, found.violations
     rate = 1.0 if k == n else float(stats.beta.ppf(confidence, k + 1, n - k))
-    return Guarantee(Standing.SAMPLED, population="uniform states", violation_rate=rate, confidence=confidence, labels=n)
+    return Guarantee(Standing.SAMPLED, population=wording.UNIFORM, violation_rate=rate, confidence=confidence, labels=n)
 
 
 def check_ball(bundle: Bundle, radius: int, before: dict[str, Any] | None = None) -> None:

@@ -10,6 +10,9 @@ import numpy as np
 from undershoot.arrays import F32, States
 from undershoot.errors import UndershootError
 
+HIGHEST_CONFIDENCE = 1 - 1e-9
+"""Quantiles are computed to some twelve digits."""
+
 
 def at_most(bound: float) -> str:
     """With four digits that count, never less than the bound."""
@@ -21,9 +24,18 @@ def at_least(bound: float) -> str:
     return f"{(1 - _rounded_up(1 - _meant(bound))).normalize():f}" if 0 < bound < 1 else f"{bound:g}"
 
 
+def check_confidence(confidence: float | None) -> None:
+    """Refuse what is no probability, or one so near to 1 that arithmetic does not tell it apart."""
+    if confidence is not None and not 0 < confidence < 1:
+        raise UndershootError(f"the confidence is {confidence}; allowed are numbers between 0 and 1, without them")
+    if confidence is not None and confidence > HIGHEST_CONFIDENCE:
+        raise UndershootError(f"the confidence is {confidence}; the highest that arithmetic bears out is {HIGHEST_CONFIDENCE}")
+
+
 def _meant(value: float) -> Decimal:
-    """What a float prints as: 0.05, not the binary number just above it."""
-    return Decimal(f"{value:.12g}")
+    """What a float prints as: 0.05, not the binary number just above it. But 1 is meant by 1 alone."""
+    meant = Decimal(f"{value:.12g}")
+    return meant if meant != 1 else Decimal(value)
 
 
 def _rounded_up(value: Decimal) -> Decimal:
@@ -95,6 +107,11 @@ class Guarantee:
     """NONE: what somebody says without proof, and how it could be established."""
     provided: str = ""
     """What all that is known rests on besides, and nobody can check: see `wrap`."""
+
+    @property
+    def label(self) -> str:
+        """In a word or three: proven, proven within 5, sampled, none."""
+        return self.standing.value if self.within is None else f"{self.standing.value} within {self.within}"
 
     @property
     def is_proven(self) -> bool:

@@ -247,11 +247,11 @@ REFUSED: dict[str, tuple[dict[str, Change], str]] = {
     "rounding unheard of": ({"calibration": lambda d: d.update(rounding="up")}, "does not hold what a bundle holds"),
     "a claim in colours": (
         {"calibration": lambda d: d["guarantee"].update(population="\x1b[2Joptimal, proven", standing="sampled")},
-        "is not one line of plain letters",
+        "a population that no calibration draws from: '.x1b",
     ),
     "a claim in two lines": (
         {"calibration": lambda d: d["guarantee"].update(population="x\ncost 4: optimal, proven", standing="sampled")},
-        "is not one line of plain letters",
+        "a population that no calibration draws from",
     ),
     "exceptions twice": (
         {"exceptions": lambda t: t.update(keys=np.zeros((2, 1), np.uint64), costs=np.zeros(2, np.uint16))},

@@ -36,7 +36,22 @@ def arrays_in(thing: Any, where: str, seen: set[int]) -> Iterator[tuple[str, Any
 def writable(thing: Any, name: str) -> list[str]:
     found = list(arrays_in(thing, name, set()))
     assert found, f"no arrays in {name}"
-    return [where for where, array in found if array.size and array.flags.writeable]
+    return [where for where, array in found if array.size and can_be_opened(array)]
+
+
+def can_be_opened(array: Any) -> bool:
+    """Whether it, or an array whose memory it shares, can be written to, or made so by its flags."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return True
+        try:
+            array.flags.writeable = True
+        except ValueError:
+            array = array.base
+        else:
+            array.flags.writeable = False
+            return True
+    return False
 
 
 @pytest.mark.parametrize(

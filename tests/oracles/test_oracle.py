@@ -256,3 +256,30 @@ def test_a_cache_without_room_is_only_a_warning(tmp_path: Path, monkeypatch: pyt
     with pytest.warns(UserWarning, match=r"could not be cached as .*: 512 requested and 0 written"):
         us.oracle(us.puzzle("tiles-2x2"), cache_dir=tmp_path)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+DEAR = """
+name = "dear"
+goal = "0"
+symbols = ["0", "1", "2"]
+
+[moves]
+a = { add = { 1 = 1 } }
+b = { add = { 1 = 2 }, cost = 65535 }
+"""
+
+
+def test_a_dear_step_to_a_state_that_is_near_is_no_hindrance(tmp_path: Path) -> None:
+    (tmp_path / "dear.toml").write_text(DEAR)
+    table = explore(us.puzzle(tmp_path / "dear.toml"))
+    assert table.histogram.tolist() == [1, 1, 1]
+    assert not table.is_bipartite  # 65535 + 1 and 1
+    (tmp_path / "even.toml").write_text(DEAR.replace('"2"]', '"2", "3"]').replace("= 2 }, cost = 65535", "= 2 }, cost = 65534"))
+    assert explore(us.puzzle(tmp_path / "even.toml")).is_bipartite
+
+
+def test_states_that_only_dear_steps_lead_to_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "far.toml").write_text(DEAR.replace("a = { add = { 1 = 1 } }\n", ""))
+    with pytest.raises(us.UndershootError, match="has states farther than 65535 from the goal"):
+        explore(us.puzzle(tmp_path / "far.toml"))
+    assert explore(us.puzzle(tmp_path / "far.toml"), radius=65535).histogram.sum() == 2

@@ -126,6 +126,8 @@ def test_several_goals_are_all_at_distance_zero(tmp_path: Path) -> None:
         (GOOD.replace("(1 2 3)", "(1 2 " + "9" * 5000 + ")"), "cells are numbered 1 to 3"),
         (GOOD.replace('"a b c"', '"a/b b c"'), "it must be one word without"),
         (GOOD.replace("turn =", '"a b" ='), "it must be one word without"),
+        (GOOD.replace("turn =", '"1:" ='), "it must be one word without"),  # in a file of instances, `1:` is a known cost
+        (GOOD.replace('"a b c"', '"1: b c"'), "it must be one word without"),
         (GOOD.replace("goal =", f"symbols = {[str(i) for i in range(300)]}\ngoal =".replace("'", '"')), "at most 256"),
         (GOOD.replace('"(1 2 3)"', "{ add = { 1 = true } }"), "adds True"),
         ("x = " + "[" * 5000, "cannot read|not a TOML"),

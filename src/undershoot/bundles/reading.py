@@ -2,8 +2,6 @@
 
 import dataclasses
 import hashlib
-import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +31,7 @@ from undershoot.bundles.documents import digest, expect, read_bytes, read_signed
 from undershoot.bundles.names import bundle_folder
 from undershoot.errors import UndershootError, UnknownPuzzle
 from undershoot.guarantees import Guarantee, Rounding, Standing, Subject
+from undershoot.heuristics import wording
 from undershoot.heuristics.calibrated import Calibration
 from undershoot.heuristics.neural import Network
 from undershoot.heuristics.whole_numbers import WholeNetwork
@@ -41,7 +40,7 @@ from undershoot.puzzles import catalogue
 
 WRONG = (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError, RecursionError)
 """What wrong contents end in where no sentence of ours comes first."""
-NUMBER, WORDS = (int, float), r"[ -~]{0,300}"
+NUMBER = (int, float)
 
 
 def read_bundle(path: str | Path, with_calibration: bool = True, with_certificate: bool = True) -> Bundle:
@@ -164,7 +163,9 @@ def _read_calibration(folder: Path, bundle: Bundle) -> Calibration | None:
     expect(fields, path, arithmetic_margin=NUMBER, labels=int, population=str, weights=str, exceptions=(str, None))
     if fields["weights"] != bundle.weights_digest:
         raise UndershootError(f"{path} was fitted to other weights than those in {MODEL}; calibrate again")
-    _check_words(path, (fields["method"], fields["population"]))
+    if fields["method"] not in wording.METHODS:
+        raise UndershootError(f"{path} names a method that is none here: {fields['method'][:40]!a}")
+    _check_population(path, fields["population"])
     keys, costs = _read_exceptions(folder, bundle, fields["exceptions"])
     calibration = Calibration(
         method=fields["method"],
@@ -209,17 +210,18 @@ def _margin(path: Path, value: Any) -> float:
 def _guarantee(path: Path, claim: dict[str, Any]) -> Guarantee:
     expect(claim, path, standing=str, within=(int, None), population=str, violation_rate=NUMBER, confidence=(int, float, None))
     expect(claim, path, labels=int, subject=str, groups=int, claim=str)
-    _check_words(path, (claim["population"], claim["claim"]))
+    _check_population(path, claim["population"])
+    if claim["claim"]:
+        raise UndershootError(f"{path} holds a claim in its own words, which no calibration writes: {claim['claim'][:40]!a}")
     if set(claim) != STATED:
         raise UndershootError(f"{path} claims what is no guarantee of this version of undershoot")
     return Guarantee(**{**claim, "standing": Standing(claim["standing"]), "subject": Subject(claim["subject"])})
 
 
-def _check_words(path: Path, texts: Iterable[str]) -> None:
-    """Texts that are printed again are one line of plain letters: a file should not draw on the terminal."""
-    for text in texts:
-        if not re.fullmatch(WORDS, text):
-            raise UndershootError(f"{path} holds a text that is not one line of plain letters: {text[:40]!r}")
+def _check_population(path: Path, text: str) -> None:
+    """Texts that are printed again are those that calibrations write: a file should not speak in our voice."""
+    if not wording.is_population(text):
+        raise UndershootError(f"{path} names a population that no calibration draws from: {text[:40]!a}")
 
 
 def _read_certificate(folder: Path, bundle: Bundle) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ import numpy as np
 from undershoot.arrays import U16, AnyArray, Keys
 from undershoot.calibration.populations import LabelSource, Population
 from undershoot.errors import UndershootError
-from undershoot.guarantees import Guarantee, Rounding
+from undershoot.guarantees import Guarantee, Rounding, check_confidence
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, Calibration
 from undershoot.heuristics.neural import LearnedHeuristic
 
@@ -116,3 +116,5 @@ class Calibrator:
                 f"`{self.name}` has no form that holds on average over draws (confidence 0); "
                 "give a --confidence between 0 and 1, or use `conformal`"
             )
+        if "confidence" in self.reads:
+            check_confidence(wanted.confidence)

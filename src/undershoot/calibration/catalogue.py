@@ -1,10 +1,11 @@
-"""Methods by name: a line for each, and a file that makes its CALIBRATOR. Nothing heavy is loaded until one is asked for."""
+"""Methods by name: the file of each makes its CALIBRATOR. Nothing heavy is loaded until one is asked for."""
 
 import difflib
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from undershoot.errors import UndershootError
+from undershoot.heuristics import wording
 
 if TYPE_CHECKING:
     from undershoot.arrays import AnyArray
@@ -12,16 +13,9 @@ if TYPE_CHECKING:
     from undershoot.heuristics.calibrated import Calibration
     from undershoot.heuristics.neural import LearnedHeuristic
 
-METHODS = {
-    "scramble": "scramble",
-    "max": "maximum",
-    "conformal": "conformal",
-    "grouped": "grouped",
-    "trajectory": "trajectory",
-    "exhaustive": "exhaustive",
-    "exceptions": "exceptions",
-}
-"""The module of each, in the order in which people read them."""
+ELSEWHERE = {"max": "maximum"}
+METHODS = {name: ELSEWHERE.get(name, name) for name in wording.METHODS}
+"""The module of each."""
 
 
 def calibrator(method: str) -> "Calibrator":

@@ -103,5 +103,5 @@ def order_statistic(method: str, scores: AnyArray, alpha: float, confidence: flo
 def _check(alpha: float, confidence: float | None) -> None:
     if not 0 < alpha < 1:
         raise UndershootError(f"--alpha is {alpha}; allowed are numbers between 0 and 1, without them")
-    if confidence is not None and not 0 < confidence < 1:
+    if confidence is not None and not 0 < confidence < 1:  # groups share one out, and may come above the highest
         raise UndershootError(f"the --confidence is {confidence}; allowed are numbers between 0 and 1, without them")

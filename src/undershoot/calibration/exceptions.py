@@ -9,6 +9,7 @@ from undershoot.calibration.levels import level_margins
 from undershoot.calibration.populations import LabelSource, whole_space
 from undershoot.errors import UndershootError
 from undershoot.guarantees import PROVEN
+from undershoot.heuristics import wording
 from undershoot.heuristics.neural import LearnedHeuristic
 
 
@@ -45,7 +46,7 @@ def fit(network: LearnedHeuristic, wanted: Wanted, scores: AnyArray | None) -> F
         exceptions=distances.keys[rows],
         exception_costs=distances.true_costs(np.uint16)[rows],
         labels=distances.states - goals,
-        population="all states",
+        population=wording.all_states(),
     )
 
 

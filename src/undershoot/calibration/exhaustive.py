@@ -6,6 +6,7 @@ from undershoot.calibration.evidence import scores_of_space
 from undershoot.calibration.levels import level_margins
 from undershoot.calibration.populations import LabelSource, whole_space
 from undershoot.guarantees import PROVEN, Guarantee, Standing
+from undershoot.heuristics import wording
 from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.oracles.cache import oracle
 
@@ -32,7 +33,7 @@ def fit(network: LearnedHeuristic, wanted: Wanted, scores: AnyArray | None) -> F
         margin,
         level_margins=margins,
         labels=distances.states - goals,
-        population="all states" if ball is None else f"all states within {ball} of the goal",
+        population=wording.all_states(ball),
     )
 
 

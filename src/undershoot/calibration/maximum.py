@@ -5,7 +5,7 @@ from undershoot.calibration.calibrator import DRAWN, Calibrator, Fitted, Wanted
 from undershoot.calibration.evidence import Evidence, of_states
 from undershoot.calibration.populations import LabelSource
 from undershoot.errors import UndershootError
-from undershoot.guarantees import Guarantee, Standing
+from undershoot.guarantees import Guarantee, Standing, check_confidence
 from undershoot.heuristics.neural import LearnedHeuristic
 
 
@@ -15,8 +15,9 @@ def maximum(evidence: Evidence, confidence: float | None) -> tuple[float, Guaran
     If the share above t in the population were more than alpha, all n draws would have missed it, which has probability at
     most (1 - alpha)^n. So with confidence 1 - beta it is at most alpha = 1 - beta^(1/n).
     """
-    if confidence is None or not 0 < confidence < 1:
-        raise UndershootError(f"the --confidence is {confidence}; allowed are numbers between 0 and 1, without them")
+    if confidence is None:
+        raise UndershootError("`max` needs a confidence between 0 and 1")
+    check_confidence(confidence)
     scores = evidence.sound_scores("max")
     rate = 1 - (1 - confidence) ** (1 / len(scores))
     return float(scores.max()), Guarantee(

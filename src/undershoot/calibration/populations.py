@@ -8,6 +8,7 @@ import numpy as np
 from undershoot.arrays import States
 from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
 from undershoot.guarantees import Heuristic, LabelKind, Labels
+from undershoot.heuristics import wording
 from undershoot.heuristics.analytic import base
 from undershoot.kernels.cpu import is_goal, unpack
 from undershoot.kernels.scrambles import deepest, scramble
@@ -81,11 +82,11 @@ def draw(
     if population is Population.SCRAMBLES:
         drawn = np.random.default_rng(stream(seed, Purpose.FIT_DEPTHS)).choice(np.array(depths), size=count)
         walked = scramble(puzzle.table, drawn, stream(seed, Purpose.FIT_WALKS))
-        states, name = walked.states, f"scrambles {_depths(depths)}, no undo"
+        states, name = walked.states, wording.scrambles(depths)
     elif population is Population.EXPANDED:
         states, name = _expanded(puzzle, guide or base(puzzle), count, seed)
     else:
-        states, name = uniform(puzzle, count, stream(seed, Purpose.FIT_UNIFORM)), "uniform states"
+        states, name = uniform(puzzle, count, stream(seed, Purpose.FIT_UNIFORM)), wording.UNIFORM
     if source is LabelSource.SCRAMBLE:
         if walked is None:
             raise UndershootError(f"scramble labels come with scrambles, not with {name}; use --population scrambles")
@@ -109,12 +110,6 @@ def uniform(puzzle: Problem, count: int, seed: int) -> States:
             raise unable from None
         rows = np.random.default_rng(seed).integers(distances.states, size=count)
         return unpack(puzzle.table, distances.keys[rows])
-
-
-def _depths(depths: tuple[int, ...]) -> str:
-    """1..10, or 2, 9."""
-    is_range = len(depths) > 1 and depths == tuple(range(depths[0], depths[-1] + 1))
-    return f"{depths[0]}..{depths[-1]}" if is_range else ", ".join(map(str, depths))
 
 
 def exact(distances: DistanceTable, states: States) -> Labels:
@@ -155,5 +150,4 @@ def _expanded(puzzle: Problem, guide: Heuristic, count: int, seed: int) -> tuple
     starts = uniform(puzzle, count, stream(seed, Purpose.FIT_STARTS))
     options = SearchOptions(max_expanded=SEARCH_BUDGET)
     batch = solve_batch(puzzle, starts, guide, options, draw_expanded=stream(seed, Purpose.FIT_EXPANDED))
-    name = f"states expanded by A* with {guide.name} from uniform states, within {SEARCH_BUDGET:,} expansions, one a search"
-    return batch.expanded_states, name
+    return batch.expanded_states, wording.expanded(guide.name, SEARCH_BUDGET)

@@ -25,7 +25,7 @@ from undershoot.cli.posing import (
     random_or_listed,
     refuse_unread,
 )
-from undershoot.cli.terminal import AsJson, PuzzleName, Seed, or_dash, plain, print_json, progress, show_table, stdout
+from undershoot.cli.terminal import AsJson, PuzzleName, Seed, or_dash, percent, plain, print_json, progress, show_table, stdout
 from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def bench(
 ) -> None:
     """Compare heuristics on the same instances."""
     from undershoot.bundles.loading import default_heuristic
-    from undershoot.experiments.comparison import check_records, compare, write_records
+    from undershoot.experiments.comparison import WrongKnownCost, check_records, compare, write_records
     from undershoot.experiments.instances import parse_depths, scrambled_instances
     from undershoot.kernels.streams import Purpose
     from undershoot.puzzles.catalogue import puzzle as by_name
@@ -82,14 +82,19 @@ def bench(
     guides = [heuristic_for(chosen, name.strip()) for name in heuristics.split(",") if name.strip()]
     if not guides:
         raise UndershootError("no heuristics are named; write for example --heuristics base,zero")
-    with progress(f"searching {chosen.name}", len(guides) * len(posed.states)) as report:
-        summaries, records = compare(chosen, posed, guides, how, threads, report, scheduler)
-    refusal: UndershootError | None = None
+    refusal: UndershootError | None = None  # what was found is shown nevertheless
+    try:
+        with progress(f"searching {chosen.name}", len(guides) * len(posed.states)) as report:
+            summaries, records = compare(chosen, posed, guides, how, threads, report, scheduler)
+    except WrongKnownCost as error:
+        summaries, records, refusal = error.summaries, error.records, error
+    is_written = False
     if out is not None:
         try:
             write_records(out, records)
-        except UndershootError as error:  # what was found is shown nevertheless
-            refusal = error
+            is_written = True
+        except UndershootError as error:
+            refusal = error if refusal is None else UndershootError(f"{refusal}. And {error}")
     if as_json:
         document = {
             "puzzle": chosen.name,
@@ -100,7 +105,7 @@ def bench(
         print_json({**document, "heuristics": [asdict(summary) for summary in summaries]})
     else:
         _show_summaries(f"{chosen.name}: {len(posed.states):,} instances ({posed.population})", summaries)
-        if out is not None and refusal is None:
+        if is_written:
             stdout().print(f"{len(records):,} records written to {out}", soft_wrap=True)
     if refusal is not None:
         raise refusal
@@ -109,8 +114,8 @@ def bench(
 def _show_summaries(title: str, summaries: "list[Summary]") -> None:
     rows = {
         "guarantee": [s.guarantee for s in summaries],
-        "solved": [f"{s.solve_rate:.1%}" for s in summaries],
-        "proven optimal": [f"{s.proven_rate:.1%}" for s in summaries],
+        "solved": [percent(s.solve_rate) for s in summaries],
+        "proven optimal": [percent(s.proven_rate) for s in summaries],
         "expanded, mean": [f"{s.mean_expanded:,.1f}" for s in summaries],
         "  where all solved": [or_dash(s.mean_expanded_common, ",.1f") for s in summaries],
         "  of these, f < cost": [or_dash(s.mean_expanded_below, ",.1f") for s in summaries],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from undershoot.cli.calibrate import BundlePath
-from undershoot.cli.terminal import AsJson, Seed, print_json, progress, stdout
+from undershoot.cli.terminal import AsJson, Seed, print_json, progress, rounded_up, stdout
 
 if TYPE_CHECKING:
     from undershoot.workflows.certification import CheckedBundle
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 SampleSize = Annotated[int | None, typer.Option(metavar="N", help="Only N uniformly random states; proves nothing.")]
 CONFIDENCE = 0.99
 """Of what is said of a sample."""
+BEFORE = {
+    "refuted": "is false, and was taken away",
+    "outdated": "was for something else than the bundle as it is now, and was taken away",
+    "kept": "is for a ball around the goal, and stays: what overestimates lies beyond that",
+}
+"""What became of a certificate, for people."""
 
 
 def certify(
@@ -59,8 +65,8 @@ def _show(checked: "CheckedBundle", as_json: bool) -> None:
         print_json({**document, "differing": list(checked.differing)})
     else:
         _print(checked, guarantee)
-    if checked.is_withdrawn:
-        print("undershoot: the certificate that was there is false, and was taken away", file=sys.stderr)
+    if checked.before.value in BEFORE:
+        print(f"undershoot: the certificate that was there {BEFORE[checked.before.value]}", file=sys.stderr)
     if not checked.passed:
         raise typer.Exit(1)
 
@@ -73,7 +79,7 @@ def _print(checked: "CheckedBundle", guarantee: str | None) -> None:
     where = "" if findings.radius is None else f" within {findings.radius} of the goal"
     console.print(
         f"{puzzle.name}: {findings.checked:,} of {findings.states:,} states{where} checked, "
-        f"{findings.violations:,} above their true cost, h - h* at most {findings.supremum:.4f}"
+        f"{findings.violations:,} above their true cost, h - h* at most {rounded_up(findings.supremum)}"
     )
     console.print(f"mean h {findings.mean_h:.4f}, mean true cost {findings.mean_true:.4f}")
     for k in range(len(findings.examples)):

@@ -54,6 +54,9 @@ def heuristic_for(puzzle: "Puzzle", name: str) -> "Heuristic":
         return heuristic(puzzle, name, show)
 
 
+MOST_MEMORY = 2**60
+
+
 def options(
     weight: float,
     ties: str,
@@ -76,10 +79,15 @@ def options(
 
 def parse_bytes(text: str) -> int:
     """500M, 4G, 1.5GiB or a number of bytes."""
+    from undershoot.experiments.instances import shortened
+
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKmMgGtT]?)(i?[bB])?\s*", text)
     if not match:
         raise UndershootError(f'"{text}" is no amount of memory; write 500M, 4G or a number of bytes')
-    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+    amount = float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")
+    if amount > MOST_MEMORY:
+        raise UndershootError(f'"{shortened(text)}" is more memory than there is anywhere; write 500M, 4G or a number of bytes')
+    return int(amount)
 
 
 def given_options(context: typer.Context) -> set[str]:

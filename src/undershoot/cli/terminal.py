@@ -1,11 +1,12 @@
 """What all commands share: options, consoles, progress bars and numbers for people."""
 
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Annotated, Any, Protocol
 
 import typer
@@ -17,6 +18,10 @@ LONGEST_HEADER = 16
 """Letters of a word in the header of a column; longer ones are broken."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="For everything random.")]
+
+
+MOST_DIGITS = 400
+"""A float has no more, before the point and four places after it."""
 
 
 def bar(length: float) -> str:
@@ -33,6 +38,19 @@ def count(number: int) -> str:
 def or_dash(value: float | None, form: str, unit: str = "") -> str:
     """A number in this form, or a dash for none."""
     return "-" if value is None else f"{value:{form}}{unit}"
+
+
+def percent(share: float) -> str:
+    """With one decimal, rounded down: 100.0% is said of all, not of nearly all."""
+    return f"{Decimal(f'{100 * share:.12g}').quantize(Decimal('0.1'), ROUND_FLOOR)}%"
+
+
+def rounded_up(bound: float) -> str:
+    """With four decimals, never less than the bound."""
+    if not math.isfinite(bound):
+        return str(bound)
+    up = Decimal(bound).quantize(Decimal("0.0001"), ROUND_CEILING, Context(prec=MOST_DIGITS))
+    return str(up if up else abs(up))  # there is no -0
 
 
 def plain(text: str, style: str = "") -> Any:

@@ -15,7 +15,7 @@ from undershoot.guarantees import Heuristic
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.astar import Batch
 from undershoot.search.options import SearchOptions
-from undershoot.search.results import Status
+from undershoot.search.results import Result, Status
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Summary:
 
     name: str
     guarantee: str
+    """proven, proven within R (of the goal), sampled or none."""
     solve_rate: float
     mean_expanded: float
     """Over all instances; those that were stopped count with what they had expanded."""
@@ -41,6 +42,15 @@ class Summary:
     peak_bytes: int
 
 
+class WrongKnownCost(UndershootError):
+    """An instance is not as far from the goal as it is said to be. What was found is kept here."""
+
+    def __init__(self, message: str, summaries: list[Summary], records: list[dict[str, Any]]) -> None:
+        super().__init__(message)
+        self.summaries = summaries
+        self.records = records
+
+
 def compare(
     puzzle: Puzzle,
     instances: Instances,
@@ -53,6 +63,7 @@ def compare(
     """A summary for each heuristic, and a record for each instance and heuristic.
 
     scheduler: the address of a Dask scheduler whose workers do it, instead of threads of this machine.
+    If a search contradicts a cost that is said to be known, WrongKnownCost is raised at the end, with both.
 
     Examples:
         >>> tiles = us.puzzle("tiles-3x3")
@@ -97,10 +108,18 @@ def compare(
     ]
     for i, known in enumerate(instances.optimal_cost):
         for batch in batches:
-            cost, proven = batch.results[i].cost, batch.results[i].optimality.kind.value == "proven"
-            if known is not None and ((cost is not None and cost < known) or (proven and cost != known)):
-                raise UndershootError(f"instance {i + 1} is said to cost {known}, but {cost} is proven; correct the file")
+            if known is not None and (contrary := _contrary(batch.results[i], known)):
+                message = f"instance {i + 1} is said to cost {known}, but {contrary}; correct the file"
+                raise WrongKnownCost(message, summaries, records)
     return summaries, records
+
+
+def _contrary(result: Result, known: int) -> str:
+    """What a search found that cannot be if the optimal cost is the known one; nothing if all can be."""
+    cost, is_proven = result.cost, result.optimality.kind.value == "proven"
+    if cost is not None and is_proven and cost != known:
+        return f"{cost} is proven"
+    return f"a solution of cost {cost} was found" if cost is not None and cost < known else ""
 
 
 def record_of(batch: Batch, i: int) -> dict[str, Any]:
@@ -116,7 +135,7 @@ def _summary(heuristic: Heuristic, batch: Batch, everyone: list[bool], bounds: l
     expanded = sum(result.expanded for result in results)
     return Summary(
         name=heuristic.name,
-        guarantee=heuristic.guarantee.standing.value,
+        guarantee=heuristic.guarantee.label,
         solve_rate=sum(result.status is Status.SOLVED for result in results) / len(results),
         mean_expanded=expanded / len(results),
         mean_expanded_common=fmean(result.expanded for result in common) if common else None,

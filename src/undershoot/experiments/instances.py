@@ -13,6 +13,7 @@ from undershoot.arrays import States
 from undershoot.errors import UndershootError, cannot
 from undershoot.kernels.scrambles import ScrambleRule, scramble
 from undershoot.kernels.streams import Purpose, stream
+from undershoot.puzzles.problem import MOST_STATES
 from undershoot.puzzles.puzzle import Puzzle
 
 LONGEST_LINE = 100_000
@@ -57,6 +58,8 @@ def scrambled_instances(
             f"scrambles have depths from 0 (--scramble-depth, --scrambles) and at least one of each (--per-depth); "
             f"{depths} and {per_depth} came"
         )
+    if len(depths) * per_depth > MOST_STATES:
+        raise UndershootError(f"{len(depths) * per_depth:,} scrambles were asked for; allowed are at most {MOST_STATES:,}")
     walked = scramble(puzzle.table, np.repeat(depths, per_depth), _seed(seed, purpose), ScrambleRule.PROPER)
     shown = f"{depths[0]}..{depths[-1]}" if len(depths) > 1 else str(depths[0])
     name = f"proper scrambles of depth {shown}, {per_depth} each, seed {seed}"

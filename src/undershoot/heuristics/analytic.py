@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, I64, U8, U64, Number, States, freeze_arrays, read_only
+from undershoot.arrays import F32, I32, I64, U8, U64, Number, States, freeze_arrays, frozen, read_only
 from undershoot.errors import NotAvailable
 from undershoot.guarantees import PROVEN, Guarantee, Rounding
 from undershoot.kernels.compiler import compiled, inner
@@ -228,7 +228,7 @@ class LinearConflict:
         """For searches."""
         goals, longest = np.zeros((2, self.table.cells), dtype=np.int64)
         own_row, own_column = self.home // self.columns, self.home % self.columns
-        return Lines(self.cell_cost, read_only(own_row), read_only(own_column), self.columns, goals, longest)
+        return Lines(self.cell_cost, frozen(own_row), frozen(own_column), self.columns, goals, longest)
 
 
 @keeps_nothing

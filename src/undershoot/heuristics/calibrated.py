@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from undershoot.arrays import F32, U16, U64, Keys, States, freeze_arrays, read_only
+from undershoot.arrays import F32, U16, U64, Keys, States, freeze_arrays, frozen, sealed
 from undershoot.errors import NotAvailable, UndershootError
 from undershoot.guarantees import Guarantee, Rounding
 from undershoot.heuristics.analytic import base
@@ -102,16 +102,16 @@ class CalibratedHeuristic:
     @cached_property
     def _index(self) -> U64:
         keys = self.calibration.exceptions
-        return read_only(build_index(keys, self.calibration.exception_costs, slots_for(len(keys))))
+        return sealed(build_index(keys, self.calibration.exception_costs, slots_for(len(keys))))
 
     @cached_property
     def _margins(self) -> Margins:
         """[1], or [K] with one for each level; with groups, a row for each."""
         family, eta = self.network.family, self.calibration.arithmetic_margin
         if self.calibration.group_margins:
-            return read_only(np.stack([family.margins(t + eta) for t in self.calibration.group_margins]))
+            return frozen(np.stack([family.margins(t + eta) for t in self.calibration.group_margins]))
         t = np.array(self.calibration.level_margins or [self.calibration.margin]) + eta
-        return read_only(family.margins(t))
+        return frozen(family.margins(t))
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""
@@ -127,7 +127,7 @@ class CalibratedHeuristic:
         exceptions = costs_of(packing_of(self.puzzle.table), self.calibration.exceptions, self._index)
         rounding = rounding_up(self.puzzle, self.rounding)
         has_exceptions = len(self.calibration.exceptions) > 0
-        return Calibrated(learned, read_only(np.ascontiguousarray(margins)), rounding, has_exceptions, exceptions)
+        return Calibrated(learned, frozen(margins), rounding, has_exceptions, exceptions)
 
     def from_raw(self, raw: F32, states: States) -> F32:
         """float32[B], where the network's answers are known already."""

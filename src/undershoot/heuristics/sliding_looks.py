@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, U16, Number, States, read_only
+from undershoot.arrays import I32, I64, U8, U16, Number, States, frozen, sealed
 from undershoot.kernels.bits import ones
 from undershoot.kernels.compiler import compiled_loop, inner
 from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_after, value_of
@@ -87,22 +87,22 @@ def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> SlidingLook
     return SlidingLooks(
         table.values,
         bits,
-        read_only(place),
-        read_only(which),
-        read_only(shift),
-        read_only(np.array(group_of, dtype=np.uint8)),
-        read_only(np.array([len(look.asked) for look in looks], dtype=np.uint16)),
-        read_only(np.array(is_dense, dtype=np.uint8)),
-        read_only(np.array([offset_of[id(look.table)] for look in looks], dtype=np.int64)),
+        frozen(place),
+        frozen(which),
+        frozen(shift),
+        frozen(np.array(group_of, dtype=np.uint8)),
+        frozen(np.array([len(look.asked) for look in looks], dtype=np.uint16)),
+        frozen(np.array(is_dense, dtype=np.uint8)),
+        frozen(np.array([offset_of[id(look.table)] for look in looks], dtype=np.int64)),
         entries,
-        read_only(np.unique(table.goals[0])),
+        frozen(np.unique(table.goals[0])),
     )
 
 
 def joined(tables: Sequence[U8]) -> tuple[U8, I64]:
     """All of them in one piece of memory, and where each begins."""
     starts = np.cumsum([0, *map(len, tables)])
-    return read_only(tables[0] if len(tables) == 1 else np.concatenate(tables)), starts[:-1].astype(np.int64)
+    return sealed(tables[0] if len(tables) == 1 else np.concatenate(tables)), starts[:-1].astype(np.int64)
 
 
 def sparse(table: PatternTable, bits: int) -> U8:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, AnyArray, Number, States, read_only
+from undershoot.arrays import I32, I64, U8, AnyArray, Number, States, frozen
 from undershoot.kernels.bits import ones
 from undershoot.kernels.compiler import inner
 from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_after, value_of
@@ -66,7 +66,7 @@ def lifts_of(pieces: Pieces) -> Lifts:
     cells = pieces.stickers[slots]
     factors = np.where(cells >= 0, base ** np.arange(width), 0).astype(np.int32)
     arrays: tuple[AnyArray, ...] = (slots.astype(np.uint8), np.maximum(cells, 0), factors, pieces.piece_by_code)
-    by_slot, stickers, powers, shown = map(read_only, arrays)
+    by_slot, stickers, powers, shown = map(frozen, arrays)
     return Lifts(by_slot, stickers, powers, shown, len(pieces))
 
 
@@ -90,17 +90,17 @@ def slot_looks(pieces: Pieces, sums: Sequence[Sequence[Look]], entries: U8, offs
     last = [number == len(group) - 1 for group in sums for number in range(len(group))]
     contexts, actions, cells = pieces.after.shape
     return SlotLooks(
-        read_only(pieces.after.reshape(contexts * actions, cells)),
+        frozen(pieces.after.reshape(contexts * actions, cells)),
         actions,
         lifts_of(pieces),
-        read_only(np.array(ends, dtype=np.int64)),
-        read_only(offsets),
-        read_only(np.array(last, dtype=np.uint8)),
-        read_only(np.array(asked, dtype=np.uint8)),
-        read_only(np.array(first, dtype=np.uint8)),
-        read_only(np.array(place)),
-        read_only(np.array(weight)),
-        read_only(np.array(place_weight, dtype=np.int64)),
+        frozen(np.array(ends, dtype=np.int64)),
+        frozen(offsets),
+        frozen(np.array(last, dtype=np.uint8)),
+        frozen(np.array(asked, dtype=np.uint8)),
+        frozen(np.array(first, dtype=np.uint8)),
+        frozen(np.array(place)),
+        frozen(np.array(weight)),
+        frozen(np.array(place_weight, dtype=np.int64)),
         entries,
     )
 

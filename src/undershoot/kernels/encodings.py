@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, I64, U8, U16, AnyArray, Number, States, read_only
+from undershoot.arrays import F32, I32, I64, U8, U16, AnyArray, Number, States, frozen, read_only
 from undershoot.kernels.compiler import called, compiled
 from undershoot.puzzles.encoding import Encoding
 
@@ -126,12 +126,12 @@ def reader(encoding: Encoding, cells: int) -> Reader:
         )
     values = encoding.features.shape[1]
     return Reader(
-        read_only(np.zeros((0, cells), dtype=np.uint8)),
-        read_only(np.zeros((0, values), dtype=np.uint8)),
-        read_only(np.zeros((0, cells, values), dtype=np.int64)),
-        read_only(np.arange(cells, dtype=np.int32)[:, None]),
-        read_only(np.ones((cells, 1), dtype=np.int32)),
-        read_only(np.tile(np.arange(values, dtype=np.uint16), (cells, 1))),
+        frozen(np.zeros((0, cells), dtype=np.uint8)),
+        frozen(np.zeros((0, values), dtype=np.uint8)),
+        frozen(np.zeros((0, cells, values), dtype=np.int64)),
+        frozen(np.arange(cells, dtype=np.int32)[:, None]),
+        frozen(np.ones((cells, 1), dtype=np.int32)),
+        frozen(np.tile(np.arange(values, dtype=np.uint16), (cells, 1))),
         values,
         False,
         seen,

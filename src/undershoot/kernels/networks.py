@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import F32, I8, I32, I64, U16, Number, States, read_only
+from undershoot.arrays import F32, I8, I32, I64, U16, Number, States, frozen
 from undershoot.kernels.compiler import called, compiled, inner
 
 LANES = 16
@@ -47,7 +47,7 @@ def perceptron(
     for at, scale in zip(np.cumsum([0, *sizes[1:-2]]), scales, strict=False):
         flat_scales[at : at + len(scale)] = scale
     flat, widths = np.concatenate(parts), np.array(sizes, dtype=np.int64)
-    return Perceptron(read_only(np.ascontiguousarray(features)), read_only(flat), read_only(widths), read_only(flat_scales))
+    return Perceptron(frozen(np.ascontiguousarray(features)), frozen(flat), frozen(widths), frozen(flat_scales))
 
 
 @compiled

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, U8, U16, U64, Bools, read_only
+from undershoot.arrays import I32, U8, U16, U64, Bools, frozen
 from undershoot.puzzles.moves import MoveTable, Steps
 
 
@@ -58,10 +58,10 @@ def plan(table: MoveTable, steps: Steps) -> Plan:
         steps.legal,
         steps.cost,
         steps.landing,
-        read_only(changes),
-        read_only(cell),
-        read_only(np.take_along_axis(steps.source, cell.astype(np.int64), axis=2)),
-        read_only(np.take_along_axis(steps.shift, cell.astype(np.int64), axis=2)),
+        frozen(changes),
+        frozen(cell),
+        frozen(np.take_along_axis(steps.source, cell.astype(np.int64), axis=2)),
+        frozen(np.take_along_axis(steps.shift, cell.astype(np.int64), axis=2)),
         table.cursor is not None and bool((changes[steps.legal] == 2).all()),
     )
 
@@ -91,4 +91,4 @@ def packing_of(table: MoveTable) -> Packing:
         product *= modulus
     # A cell with one value weighs nothing; its weight may be 2**64, which no word holds.
     weight = [w % 2**64 for w in weight]
-    return Packing(read_only(np.array(word, dtype=np.int32)), read_only(np.array(weight, dtype=np.uint64)), table.modulus)
+    return Packing(frozen(np.array(word, dtype=np.int32)), frozen(np.array(weight, dtype=np.uint64)), table.modulus)

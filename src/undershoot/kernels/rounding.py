@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, U8, Number, States, read_only
+from undershoot.arrays import I32, U8, Number, States, frozen
 from undershoot.guarantees import Rounding
 from undershoot.kernels.compiler import called, inner
 from undershoot.puzzles.problem import Problem
@@ -29,8 +29,8 @@ def rounding_up(puzzle: Problem, rounding: Rounding) -> RoundUp:
     is_whole, parity = rounding is not Rounding.NONE, puzzle.parity_rule if rounding is Rounding.PARITY else None
     if parity is None:
         nothing = np.zeros(0, dtype=np.int32)
-        empty = read_only(nothing)
-        bits, places = read_only(np.zeros((0, 0), dtype=np.uint8)), read_only(np.zeros((0, 0), dtype=np.int32))
+        empty = frozen(nothing)
+        bits, places = frozen(np.zeros((0, 0), dtype=np.uint8)), frozen(np.zeros((0, 0), dtype=np.int32))
         return RoundUp(is_whole, False, bits, places, empty, empty, 0, nothing)
     pieces = np.zeros(len(parity.places), dtype=np.int32)
     return RoundUp(is_whole, True, parity.bits, parity.places, parity.factors, parity.numbers, int(parity.constant), pieces)

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, Number, States, read_only
+from undershoot.arrays import I32, Number, States, frozen
 from undershoot.kernels.compiler import inner
 from undershoot.kernels.guides import implements, keeps_nothing, kept_size, make_kept, update_kept, value_after, value_of
 from undershoot.kernels.plan import Plan, forward_plan
 from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.moves import MoveTable
 
-NO_PAIRS = read_only(np.zeros((0, 0), dtype=np.int32))
+NO_PAIRS = frozen(np.zeros((0, 0), dtype=np.int32))
 
 
 class Sums(NamedTuple):
@@ -73,7 +73,7 @@ def guide_by_sums(table: MoveTable, formula: BaseHeuristic) -> Sums | PairSums |
     if not forward_plan(table).slides or formula.divisor != 1 or formula.cell_cost[:, table.cursor].any():
         return made
     change = formula.cell_cost[None] - formula.cell_cost[:, None]
-    return SlidingSums(made, read_only(np.ascontiguousarray(change).ravel()))
+    return SlidingSums(made, frozen(np.ascontiguousarray(change).ravel()))
 
 
 @implements(kept_size, SlidingSums)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from undershoot.oracles.state_index import (
     slots_for,
     word_numbers,
 )
+from undershoot.oracles.verification import WrongTable, verify
 from undershoot.puzzles.moves import MoveTable, Steps
 from undershoot.puzzles.pairs import Pair, classify_pairs
 from undershoot.puzzles.problem import Problem
@@ -152,7 +154,7 @@ def explore(
     scratch = _scratch(len(neighbours.radix), width, words)
     store.add_goals(table, width)
     buckets: dict[int, list[U32]] = {0: [np.arange(store.count, dtype=np.uint32)]}
-    farthest = MAX_DISTANCE if radius is None else radius
+    farthest, is_complete = MAX_DISTANCE if radius is None else radius, True
 
     def arguments(rows: U32, here: int) -> tuple[Any, ...]:
         known = (store.keys, store.distance, store.arrival, store.index, store.count, word_numbers(store.keys))
@@ -171,18 +173,15 @@ def explore(
             store.count, found, odd, beyond = _expand(*arguments(chunk, here))
             if store.count < 0:
                 raise UndershootError(f"{puzzle.name} has more states than the {most:,} that it says it has")
-            if beyond and radius is None:
-                raise UndershootError(f"{puzzle.name} has states farther than {MAX_DISTANCE} from the goal; tables end there")
+            is_complete &= not beyond
             is_bipartite &= odd == 0
             rows, distances = scratch.found[:found], scratch.found_at[:found]
             for distance in np.unique(distances).tolist():
                 buckets.setdefault(distance, []).append(rows[distances == distance])
             if progress is not None:
                 progress(store.count, here)
-    if puzzle.has_cost_parity and not is_bipartite:
-        raise UndershootError(f"{puzzle.name} claims that all solutions of a state have one parity, but a move breaks it")
     store.index = np.zeros(0, dtype=np.uint64)  # sorting below takes its place in memory
-    return DistanceTable.from_search(
+    found_all = DistanceTable.from_search(
         table,
         store.keys[: store.count],
         store.distance[: store.count],
@@ -190,6 +189,22 @@ def explore(
         is_bipartite=is_bipartite,
         seconds=time.perf_counter() - started,
     )
+    if radius is None and not is_complete:
+        found_all = _with_dear_steps(found_all, puzzle)
+    if puzzle.has_cost_parity and not found_all.is_bipartite:
+        raise UndershootError(f"{puzzle.name} claims that all solutions of a state have one parity, but a move breaks it")
+    return found_all
+
+
+def _with_dear_steps(found: DistanceTable, puzzle: Problem) -> DistanceTable:
+    """The table of a search that left out steps to costs that no table holds: right if there were cheaper ways all over."""
+    try:
+        moves = verify(found, puzzle.space)
+    except WrongTable as error:
+        raise UndershootError(
+            f"{puzzle.name} has states farther than {MAX_DISTANCE} from the goal; tables end there"
+        ) from error
+    return replace(found, is_bipartite=found.is_bipartite and moves.is_bipartite)
 
 
 @compiled

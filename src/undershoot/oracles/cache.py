@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import warnings
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from undershoot.puzzles.problem import Problem, check_puzzle
 from undershoot.trust import Passed
 
 FORMAT = "undershoot distance table 2"
+LEAST_SECONDS = 1e-9
+"""No clock shows less."""
 
 
 class DamagedTable(Exception):
@@ -114,6 +117,8 @@ def load(path: Path, puzzle: Problem, radius: int | None) -> DistanceTable:
     kinds = [(keys.dtype, keys.shape[1:]), (histogram.dtype, histogram.shape[1:])]
     if kinds != [(np.dtype("<u8"), (words,)), (np.dtype("<i8"), ())] or not isinstance(about.get("seconds"), float):
         raise DamagedTable("it does not hold keys and a histogram")
+    if not LEAST_SECONDS <= about["seconds"] < math.inf:
+        raise DamagedTable(f"it says that it took {about['seconds']} seconds")
     table = DistanceTable(puzzle.table, keys, histogram, radius, about.get("is_bipartite") is True, about["seconds"], path)
     if not trust.has_passed(Passed.DISTANCES, digest):
         try:

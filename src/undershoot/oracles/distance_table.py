@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from undershoot.arrays import I32, I64, U16, U64, AnyArray, Keys, States, frozen, read_only
+from undershoot.arrays import I32, I64, U16, U64, AnyArray, Keys, States, frozen, sealed
 from undershoot.errors import UndershootError
 from undershoot.kernels.cpu import pack, unpack
 from undershoot.oracles.state_index import build_index, look_up, slots_for
@@ -53,7 +53,7 @@ class DistanceTable:
     """The file that it was read from; None if it was computed just now."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "keys", read_only(self.keys))  # large, so not copied
+        object.__setattr__(self, "keys", sealed(self.keys))  # large, so not copied
         object.__setattr__(self, "histogram", frozen(self.histogram))
 
     @classmethod
@@ -82,7 +82,7 @@ class DistanceTable:
     @cached_property
     def index(self) -> U64:
         """The hash index over the keys; see `state_index`."""
-        return read_only(build_index(self.keys, self.true_costs(np.uint16), slots_for(self.states)))
+        return sealed(build_index(self.keys, self.true_costs(np.uint16), slots_for(self.states)))
 
     def look_up(self, states: States) -> tuple[I64, I32]:
         """int64[B] and int32[B]: each state's row in the order of `keys`, and its distance; UNKNOWN where it is absent."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, U64, Number, read_only
+from undershoot.arrays import I32, U64, Number, frozen, sealed
 from undershoot.kernels.compiler import compiled
 from undershoot.kernels.plan import Packing
 from undershoot.puzzles.moves import MoveTable, Steps
@@ -68,7 +68,7 @@ def neighbour_keys(table: MoveTable, steps: Steps, packing: Packing) -> Neighbou
                 parts[c, g, : len(value), s, packing.word[t]] += moved * packing.weight[t]
     first = packing.word[[group[0] for group in groups]]
     flat = parts.reshape(*parts.shape[:3], width * words)
-    return NeighbourKeys(read_only(first), read_only(radix), read_only(cursor_cell), read_only(flat))
+    return NeighbourKeys(frozen(first), frozen(radix), frozen(cursor_cell), sealed(flat))
 
 
 @compiled

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from undershoot.arrays import U8, read_only
+from undershoot.arrays import U8, frozen
 from undershoot.errors import UndershootError
 from undershoot.pattern_tables.ranking import Ranking
 from undershoot.puzzles.pieces import Pieces
@@ -82,7 +82,7 @@ def rank_by(pieces: Pieces, chosen: Sequence[int]) -> Ranking:
         slots[i, : pieces.kinds[kind].places, : pieces.kinds[kind].turns] = pieces.kinds[kind].slots
 
     def numbers(values: Sequence[int]) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-        return read_only(np.array(values, dtype=np.int64))
+        return frozen(np.array(values, dtype=np.int64))
 
     return Ranking(
         pieces=numbers(order),
@@ -95,7 +95,7 @@ def rank_by(pieces: Pieces, chosen: Sequence[int]) -> Ranking:
         turn_weight=numbers(turn_weight),
         place=pieces.place,
         turn=pieces.turn,
-        slots=read_only(slots),
+        slots=frozen(slots),
         block=all_turns,
         size=all_turns * prod(choices),
     )

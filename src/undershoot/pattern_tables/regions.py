@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, U64, Bools, Number, read_only
+from undershoot.arrays import I32, I64, U8, U64, Bools, Number, frozen
 from undershoot.errors import NotAvailable
 from undershoot.kernels.bits import ones
 from undershoot.kernels.compiler import compiled_loop, inner
@@ -54,7 +54,7 @@ def cursor_steps(pattern: Pattern, backward: bool) -> CursorSteps:
                 if other != slot:
                     moved[place, step] |= np.uint64(1 << int(pieces.place[other]))
     legal, cost = np.ascontiguousarray(steps.legal[slots]), np.ascontiguousarray(steps.cost[slots])
-    return CursorSteps(read_only(legal), read_only(cost), read_only(landing), read_only(moved), read_only(after), slots.copy())
+    return CursorSteps(frozen(legal), frozen(cost), frozen(landing), frozen(moved), frozen(after), slots.copy())
 
 
 @inner

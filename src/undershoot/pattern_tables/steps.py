@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, Bools, Number, read_only
+from undershoot.arrays import I32, I64, U8, Bools, Number, frozen
 from undershoot.kernels.compiler import inner
 from undershoot.pattern_tables.pattern import Pattern
 
@@ -29,7 +29,7 @@ def steps_of(pattern: Pattern, backward: bool) -> SlotSteps:
     after = np.zeros_like(steps.source)
     for c, s in np.argwhere(steps.legal):
         after[c, s] = np.argsort(steps.source[c, s])
-    return SlotSteps(read_only(after), steps.legal, steps.cost, pattern.has_cursor, pattern.is_additive)
+    return SlotSteps(frozen(after), steps.legal, steps.cost, pattern.has_cursor, pattern.is_additive)
 
 
 @inner

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from undershoot.arrays import I64, U8, read_only
+from undershoot.arrays import I64, U8, frozen, sealed
 from undershoot.pattern_tables.making import UNREACHED, make_entries
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.verification import verify_entries
@@ -29,7 +29,7 @@ class PatternTable:
     """The file that it was read from; None if it was made just now."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "entries", read_only(self.entries))  # large, so not copied
+        object.__setattr__(self, "entries", sealed(self.entries))  # large, so not copied
 
     @cached_property
     def histogram(self) -> I64:
@@ -38,7 +38,7 @@ class PatternTable:
         for first in range(0, len(self.entries), AT_ONCE):
             counts += np.bincount(self.entries[first : first + AT_ONCE], minlength=256)
         counts = counts[:UNREACHED]
-        return read_only(counts[: 1 + int(np.flatnonzero(counts)[-1])])
+        return frozen(counts[: 1 + int(np.flatnonzero(counts)[-1])])
 
     @property
     def largest(self) -> int:

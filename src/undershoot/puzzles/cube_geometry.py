@@ -10,7 +10,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from undershoot.arrays import I64, U8, AnyArray, read_only
+from undershoot.arrays import I64, U8, AnyArray, frozen
 
 FACES = "URFDLB"
 # The direction each face looks to, and those of its columns (to the right) and rows (downwards) in the unfolded net.
@@ -33,10 +33,10 @@ class CubeGeometry:
             for row in steps
             for column in steps
         ]
-        self.spots: I64 = read_only(np.array(spots, dtype=np.int64))
+        self.spots: I64 = frozen(np.array(spots, dtype=np.int64))
         """int64[n, 3]."""
         self._index = {tuple(spot): i for i, spot in enumerate(self.spots.tolist())}
-        self.face_of = read_only(np.arange(len(spots)) // side**2)
+        self.face_of = frozen(np.arange(len(spots)) // side**2)
 
     def moved(self, matrix: AnyArray, among: AnyArray | None = None) -> U8:
         """The permutation that carries each sticker (of those in the mask) from v to matrix v."""
@@ -58,7 +58,7 @@ class CubeGeometry:
     def holds(self) -> U8:
         """uint8[24, n], all ways to hold the cube; the first changes nothing."""
         rotations = [self.moved(m) for m in orthogonal_matrices() if round(np.linalg.det(m)) == 1]
-        return read_only(np.array(rotations, dtype=np.uint8))
+        return frozen(np.array(rotations, dtype=np.uint8))
 
     @cached_property
     def corners(self) -> I64:
@@ -69,7 +69,7 @@ class CubeGeometry:
             stickers = [self._index[tuple(s)] for s in _sticker_spots((x * outer, y * outer, z * outer))]
             sx, sy, sz = stickers
             result.append([sy, sx, sz] if x * y * z > 0 else [sy, sz, sx])
-        return read_only(np.array(result, dtype=np.int64))
+        return frozen(np.array(result, dtype=np.int64))
 
     @cached_property
     def edges(self) -> I64:

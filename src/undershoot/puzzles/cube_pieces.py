@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from undershoot.arrays import I64, Bools, States, read_only
+from undershoot.arrays import I64, Bools, States, frozen
 from undershoot.puzzles.cube_geometry import FACES, CubeGeometry
 from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.parity import CostParity, of_pieces, permutation_parity
@@ -18,7 +18,7 @@ class CubeSpace:
         self._orbit = OrbitSpace(table)
         self._corners = _Recogniser(geometry.corners, geometry.face_of)
         self._edges = _Recogniser(geometry.edges, geometry.face_of)
-        self.held = read_only(np.flatnonzero((table.source[0] == np.arange(table.cells)).all(axis=0)))
+        self.held = frozen(np.flatnonzero((table.source[0] == np.arange(table.cells)).all(axis=0)))
         """The cells that no turn moves, by which the cube is held."""
         self._goal = table.goals[0]
         corners = [f"its corner {geometry.piece_name(c)} has colours that no corner of a cube has" for c in geometry.corners]
@@ -84,7 +84,7 @@ class _Recogniser:
 
     def __init__(self, places: I64, face_of: I64) -> None:
         """places: int64[P, K], the K stickers of each piece, in an order that turning a piece shifts cyclically."""
-        self.places = read_only(places)
+        self.places = frozen(places)
         """int64[P, K]."""
         size = places.shape[1]
         self.piece = np.full((len(FACES),) * size, -1, dtype=np.int64)
@@ -94,7 +94,7 @@ class _Recogniser:
             for turned in range(size):
                 colours = tuple(np.roll(face_of[stickers], turned).tolist())
                 self.piece[colours], self._turned[colours] = piece, turned
-        self.piece.flags.writeable = self._turned.flags.writeable = False
+        self.piece, self._turned = frozen(self.piece), frozen(self._turned)
 
     def __call__(self, states: States) -> tuple[I64, I64]:
         """int64[B, P] twice: which piece stands at each place (-1: none that exists), and by how much it is turned."""

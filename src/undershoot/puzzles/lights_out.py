@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from undershoot.arrays import I64, U8, AnyArray, States, frozen, read_only
+from undershoot.arrays import I64, U8, AnyArray, States, frozen
 from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.encoding import Encoding
 from undershoot.puzzles.moves import MoveTable
@@ -86,13 +86,13 @@ class ImageSpace:
         # Rows whose left half vanished are the kernel of A (A is symmetric); lights must be orthogonal to it.
         self.kernel = frozen(reduced[self.rank :, n:])
         """uint8[nullity, n], a basis of the presses that change nothing."""
-        self._half_solution = read_only(_solve(presses, np.ones(n, dtype=np.uint8)))
+        self._half_solution = frozen(_solve(presses, np.ones(n, dtype=np.uint8)))
         # A reduced row with its first 1 in column c says: press c if the lights in its right half are odd in number.
         self.solution = np.zeros((n, n), dtype=np.uint8)
         """uint8[n, n]: times lights that can be solved, mod 2, presses that solve them."""
         for row in reduced[: self.rank]:
             self.solution[int(np.argmax(row[:n]))] = row[n:]
-        self.solution.flags.writeable = False
+        self.solution = frozen(self.solution)
 
     @property
     def size(self) -> int:

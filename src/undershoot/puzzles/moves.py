@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, U16, AnyArray, Bools, States, freeze_arrays, frozen, read_only
+from undershoot.arrays import I32, I64, U8, U16, AnyArray, Bools, States, freeze_arrays, frozen
 from undershoot.errors import MalformedState, MoveTableError
 
 MAX_CELLS, MAX_ACTIONS = 255, 65_535
@@ -173,7 +173,7 @@ class MoveTable:
         cheapest: dict[bytes, int] = {}
         for a in sorted(range(self.actions), key=lambda a: (int(self.cost[a]), a)):
             cheapest.setdefault(self._effect(a), a)
-        return read_only(np.array([cheapest[self._effect(a)] for a in range(self.actions)], dtype=np.int32))
+        return frozen(np.array([cheapest[self._effect(a)] for a in range(self.actions)], dtype=np.int32))
 
     def _effect(self, a: int) -> bytes:
         return _effect_bytes(self.legal[:, a], self.source[:, a], self.shift[:, a])
@@ -185,7 +185,7 @@ class MoveTable:
         if self.cursor is not None:
             for c, a in np.argwhere(self.legal):
                 result[c, a] = int(np.flatnonzero(self.source[c, a] == c)[0])
-        return read_only(result)
+        return frozen(result)
 
     @cached_property
     def forward(self) -> Steps:
@@ -195,7 +195,7 @@ class MoveTable:
         return Steps(
             self.source,
             self.shift,
-            read_only(self.legal & chosen),
+            frozen(self.legal & chosen),
             frozen(every(self.cost, self.legal.shape)),
             frozen(every(np.arange(self.actions, dtype=np.int32), self.legal.shape)),
             self.landing,
@@ -225,9 +225,7 @@ class MoveTable:
                 steps.cost[here, k] = self.cost[a]
                 steps.action[here, k] = a
                 steps.landing[here, k] = c
-        for array in steps:
-            array.flags.writeable = False
-        return steps
+        return Steps._make(map(frozen, steps))
 
     @cached_property
     def inverse(self) -> I32:
@@ -238,7 +236,7 @@ class MoveTable:
             source = np.argsort(self.source[c, a]).astype(np.uint8)
             shift = ((self.modulus - self.shift[c, a][source]) % self.modulus).astype(np.uint8)
             result[c, a] = actions.get((int(self.landing[c, a]), source.tobytes() + shift.tobytes()), -1)
-        return read_only(result)
+        return frozen(result)
 
     def _step_bytes(self, c: int, a: int) -> bytes:
         return bytes(self.source[c, a].tobytes() + self.shift[c, a].tobytes())

@@ -15,6 +15,9 @@ from undershoot.puzzles.notation import one_state
 from undershoot.puzzles.parity import CostParity, of_pieces, permutation_parity
 from undershoot.puzzles.spaces import Space, UnknownSpace
 
+MOST_STATES = 100_000_000
+"""That are drawn at a time."""
+
 
 def check_puzzle(puzzle: object, asker: str) -> None:
     """Refuse what is no puzzle, such as its name, in a sentence."""
@@ -102,6 +105,8 @@ class Problem:
         """uint8[count, n]: solvable states, independent and each equally likely; NotAvailable where that cannot be."""
         if count < 0 or seed < 0:
             raise UndershootError(f"{count} states with seed {seed} were asked for; both must be at least 0")
+        if count > MOST_STATES:
+            raise UndershootError(f"{count:,} random states were asked for; at most {MOST_STATES:,} can be drawn at a time")
         if self.space.sample is None:
             raise NotAvailable(
                 f"{self.name} cannot draw uniformly random states; scramble its goal instead "

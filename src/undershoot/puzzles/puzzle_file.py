@@ -182,8 +182,8 @@ def _moves(data: dict[str, Any], cells: int, values: int, has_cursor: bool) -> d
 
 
 def _check_word(kind: str, word: str) -> None:
-    if not word.isprintable() or not re.fullmatch(r"[^\s/|,;\[\]#]+", word):
-        raise MoveTableError(f"a {kind} is called {word[:40]!a}; it must be one word without / | , ; # and brackets")
+    if not word.isprintable() or not re.fullmatch(r"[^\s/|,;:\[\]#]+", word):
+        raise MoveTableError(f"a {kind} is called {word[:40]!a}; it must be one word without / | , ; : # and brackets")
 
 
 def _powers(name: str, source: U8) -> list[tuple[str, U8]]:

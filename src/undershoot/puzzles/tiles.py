@@ -4,7 +4,7 @@ from math import factorial
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, States, read_only
+from undershoot.arrays import I32, I64, States, frozen
 from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.encoding import one_hot
 from undershoot.puzzles.moves import MoveTable
@@ -95,8 +95,8 @@ class ParitySpace:
     def __init__(self, goal: States, columns: int) -> None:
         n = goal.shape[1]
         self.size = factorial(n) // 2
-        self._colour = read_only(np.arange(n) // columns + np.arange(n) % columns & 1)
-        self._goal = read_only(self._invariant(goal))
+        self._colour = frozen(np.arange(n) // columns + np.arange(n) % columns & 1)
+        self._goal = frozen(self._invariant(goal))
 
     def _invariant(self, states: States) -> I64:
         colour: I64 = self._colour[np.argmax(states == BLANK, axis=1)]

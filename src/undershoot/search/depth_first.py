@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, U16, U64, AnyArray, Number, Records, States, read_only
+from undershoot.arrays import I32, I64, U8, U16, U64, AnyArray, Number, Records, States, frozen
 from undershoot.kernels.compiler import compiled_loop, inner
 from undershoot.kernels.guides import make_kept, update_kept, value_after, value_of, whole
 from undershoot.kernels.plan import Plan, forward_plan
@@ -80,7 +80,7 @@ def tree_moves(table: MoveTable) -> TreeMoves:
             allow(c * width + x, np.flatnonzero(steps.legal[steps.landing[c, x]] & (pairs[c, x] == Pair.NEW)))
     inverse = np.where(table.inverse >= 0, table.alike[table.inverse], -1)
     back = np.where(inverse >= 0, table.cost[inverse], -1).astype(np.int32)
-    return TreeMoves(forward_plan(table), read_only(follow.ravel()), table.goals, read_only(back))
+    return TreeMoves(forward_plan(table), frozen(follow.ravel()), table.goals, frozen(back))
 
 
 def make_tree(moves: TreeMoves, depth: int, kept: int) -> Tree:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from undershoot.errors import UndershootError
 
 MAX_WEIGHT = 1_000_000
+MAX_PER_STEP = 1_000_000
 
 
 class Ties(StrEnum):
@@ -73,9 +74,10 @@ class SearchOptions:
             raise UndershootError(
                 f"the weight (--weight) is {self.weight}; allowed are numbers from 1 (plain A*) to {MAX_WEIGHT:,}"
             )
-        if self.expand_per_step < 1:
+        if not 1 <= self.expand_per_step <= MAX_PER_STEP:
             raise UndershootError(
-                f"expand_per_step (--expand-per-step) is {self.expand_per_step}; allowed are whole numbers from 1"
+                f"expand_per_step (--expand-per-step) is {self.expand_per_step}; "
+                f"allowed are whole numbers from 1 to {MAX_PER_STEP:,}"
             )
         if self.max_expanded is not None and self.max_expanded < 0:
             raise UndershootError(f"the limit of {self.max_expanded} expansions (--max-expanded) is below 0")

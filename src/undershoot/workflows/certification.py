@@ -4,6 +4,7 @@ import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, overload
 
@@ -23,12 +24,26 @@ from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.heuristics.wrapped import WrappedHeuristic
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.cache import oracle
+from undershoot.puzzles.problem import MOST_STATES
 from undershoot.workflows.calibration import private_seed_of
 
 Progress = Callable[[int, str, int | None], None]
 """Called with how much is done, what is being done, and how much there is in all."""
 Function = WrappedHeuristic | CalibratedHeuristic
 """What `us.wrap` made, or that calibrated."""
+
+
+class Before(StrEnum):
+    """What became of a certificate that was there, where no new one could be issued."""
+
+    NONE = "none"
+    """There was none."""
+    REFUTED = "refuted"
+    """It says of a state that overestimates that it does not, and was taken away."""
+    OUTDATED = "outdated"
+    """It was for something else than the bundle as it is, and was taken away."""
+    KEPT = "kept"
+    """It is for a ball, and what overestimates lies beyond that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +73,8 @@ class CheckedBundle(Checked):
     bundle: Bundle
     certificate: Path | None = None
     """The certificate that was issued, or that holds."""
-    is_withdrawn: bool = False
-    """Whether there was a certificate, which is refuted and was taken away."""
+    before: Before = Before.NONE
+    """What became of the certificate that was there, where none was issued."""
     differing: tuple[str, ...] = ()
     """In what the certificate differs from what was found."""
 
@@ -92,8 +107,9 @@ def certify(
     """Check a calibrated bundle on every state and every move, and write a certificate, which is recorded; see `trust`.
 
     ball: only within this cost of the goal. sample: only so many uniform states, which proves nothing and writes nothing. A
-    certificate that is there and refuted is taken away. Of what `us.wrap` made, calibrated or not, no certificate is written:
-    what was found is known of the heuristic that is returned, in this process.
+    certificate that is there and refuted is taken away; one for a ball stays if what overestimates lies beyond that. Of what
+    `us.wrap` made, calibrated or not, no certificate is written: what was found is known of the heuristic that is returned, in
+    this process.
 
     Examples:
         >>> from pathlib import Path
@@ -116,10 +132,10 @@ def certify(
     found = _findings(bundle.heuristic, ball, sample, trust.private_seed(seed, bundle.network_digest), progress)
     place = folder / CERTIFICATE
     if found.violations or found.marginal:
-        is_withdrawn = place.exists()
-        if is_withdrawn:
+        before = _before(subject, place, found)
+        if before in (Before.REFUTED, Before.OUTDATED):
             bundle.save(folder)
-        return CheckedBundle(bundle.heuristic, found, sample is not None, bundle, is_withdrawn=is_withdrawn)
+        return CheckedBundle(bundle.heuristic, found, sample is not None, bundle, before=before)
     if sample is not None:
         return CheckedBundle(bundle.heuristic, found, True, bundle)
     certified = dataclasses.replace(bundle, certificate=certificate(bundle, found))
@@ -190,11 +206,22 @@ def _certificate_of(path: str | Path) -> dict[str, Any] | None:
         return None
 
 
+def _before(path: str | Path, place: Path, found: Findings) -> Before:
+    """What the violations that were found say of the certificate at this place."""
+    if not place.exists():
+        return Before.NONE
+    issued = _certificate_of(path)
+    if issued is None:
+        return Before.OUTDATED
+    is_beyond = issued["radius"] is not None and found.nearest is not None and found.nearest > issued["radius"]
+    return Before.KEPT if is_beyond else Before.REFUTED
+
+
 def _check_request(ball: int | None, sample: int | None) -> None:
     if ball is not None and sample is not None:
         raise UndershootError("--ball and --sample exclude one another; give one of them")
-    if sample is not None and sample < 1:
-        raise UndershootError(f"--sample is {sample}; at least 1 state is needed")
+    if sample is not None and not 1 <= sample <= MOST_STATES:
+        raise UndershootError(f"--sample is {sample}; allowed are 1 to {MOST_STATES:,} states")
 
 
 def _findings(

@@ -115,7 +115,7 @@ def _measured(heuristic: LearnedHeuristic | CalibratedHeuristic, distances: Dist
 def in_a_few_words(guarantee: Guarantee) -> str:
     """For a column of a table."""
     if guarantee.standing is not Standing.SAMPLED:
-        return "proven" if guarantee.standing is Standing.PROVEN else "nothing"
+        return guarantee.label if guarantee.standing is Standing.PROVEN else "nothing"
     what = "solutions" if guarantee.subject is Subject.SOLUTIONS else "states a group" if guarantee.groups else "states"
     sure = "on average" if guarantee.confidence is None else f"{at_least(guarantee.confidence)} sure"
     return f"at most {at_most(100 * guarantee.violation_rate)} % of {what}, {sure}"
