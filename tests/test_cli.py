@@ -76,10 +76,11 @@ def test_solve_shows_the_state_the_moves_and_what_is_proven() -> None:
 
 
 def test_a_search_that_is_stopped_says_so_and_exits_with_1() -> None:
-    done = run("solve", "tiles-4x4", "--random", "1", "--max-expanded", "100", code=1)
+    done = run("solve", "tiles-4x4", "--random", "1", "--max-expanded", "100", "--heuristic", "base", code=1)
     assert "stopped at the limit of expansions; raise --max-expanded" in done.stdout
     assert "Every solution costs at least" in done.stdout
-    document = json.loads(undershoot("solve", "tiles-4x4", "--random", "1", "--max-expanded=100", "--json", code=1).stdout)
+    asked = ("solve", "tiles-4x4", "--random", "1", "--max-expanded=100", "--heuristic=base", "--json")
+    document = json.loads(undershoot(*asked, code=1).stdout)
     assert (document["results"][0]["status"], document["results"][0]["cost"]) == ("budget", None)
 
 
@@ -144,6 +145,10 @@ def test_terminals_without_block_characters_are_no_reason_to_fail() -> None:
     assert b"360 states" in done.stdout
 
 
+TOO_LONG = ('cube-3x3 "R U', "7-8")
+"""In commands that make pattern tables for more than half a minute; smaller ones are tried in their place."""
+
+
 def documented_commands() -> list[str]:
     """In their order; those of an earlier page are not run again."""
     commands: list[str] = []
@@ -151,7 +156,7 @@ def documented_commands() -> list[str]:
         blocks = "".join(re.findall(r"```sh\n(.*?)```", path.read_text(), re.DOTALL))
         found = [line.split("#")[0].strip() for line in blocks.splitlines() if line.startswith("undershoot ")]
         before = set(commands)
-        commands += [command for command in found if command not in before]
+        commands += [c for c in found if c not in before and not any(part in c for part in TOO_LONG)]
     return commands
 
 

@@ -340,7 +340,8 @@ def test_odd_puzzle_files_are_refused_by_name(tmp_path: Path, change: Callable[[
 
 
 LONG = {
-    "solve": ["tiles-4x4", "--random=3"],
+    "solve": ["tiles-4x4", "--random=3", "--heuristic=zero"],
+    "patterns": ["tiles-4x4", "6-6-3"],
     "oracle": ["lights-out-5x5"],
     "bench": ["tiles-4x4", "--heuristics=zero", "--random=4", "--threads=2"],
     "calibrate": ["cube-2x2", "--out=new"],

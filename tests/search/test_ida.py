@@ -103,7 +103,7 @@ def test_what_cannot_be_solved_is_unsolvable_only_if_nothing_was_cut_off(tmp_pat
 def test_weights_are_refused_and_functions_too() -> None:
     puzzle = us.puzzle("tiles-3x3")
     state = puzzle.sample(1, seed=0)
-    with pytest.raises(us.UndershootError, match="takes no weight"):
+    with pytest.raises(us.UndershootError, match="does not read --weight"):
         us.solve(puzzle, state, us.heuristic(puzzle, "base"), SearchOptions(weight=2, algorithm=Algorithm.IDA))
     mine = us.wrap(puzzle, lambda states: np.zeros(len(states)), name="mine")
     with pytest.raises(us.UndershootError, match="use A"):

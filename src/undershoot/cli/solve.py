@@ -111,8 +111,9 @@ def _show_one(puzzle: "Puzzle", states: "States", guide: "Heuristic", result: "R
         console.print(f"cost {result.cost}: {result.optimality} (cost - lower bound = {result.gap})")
     console.print(
         f"{result.expanded:,} expanded, {result.generated:,} generated, {result.evaluated:,} evaluated, "
-        f"{result.reopened:,} reopened, {result.seconds:.3f} s; {why}; heuristic {guide.name}: {guide.guarantee}"
+        f"{result.reopened:,} reopened, {result.seconds:.3f} s"
     )
+    console.print(f"{why}; heuristic {guide.name}: {guide.guarantee}")
     if result.overestimates:
         console.print(f"h was above the true cost of {result.overestimates} states along the solution", style="yellow")
     if show:
@@ -161,5 +162,6 @@ def _show_many(puzzle: "Puzzle", states: "States", guide: "Heuristic", results: 
     proven = sum(result.optimality.kind.value == "proven" for result in results)
     console.print(
         f"{len(solved):,} of {len(results):,} solved, {proven:,} proven optimal, "
-        f"{sum(result.expanded for result in results):,} expanded; {why}; heuristic {guide.name}: {guide.guarantee}"
+        f"{sum(result.expanded for result in results):,} expanded"
     )
+    console.print(f"{why}; heuristic {guide.name}: {guide.guarantee}")

@@ -61,6 +61,10 @@ def solve_by_deepening(
     check_request(puzzle, states, heuristic)
     if threads < 1:
         raise UndershootError(f"{threads} threads were asked for (--threads); at least 1 is needed")
+    if unread(options):
+        raise UndershootError(
+            f"IDA* does not read {' and '.join(unread(options))}; leave it out, or use A* (--algorithm astar)"
+        )
     guides = [_guide(heuristic)]
     first = [0] * len(states) if bounds is None else bounds
     results: list[Result | None] = [None] * len(states)
@@ -86,6 +90,13 @@ def solve_by_deepening(
     return [result for result in results if result is not None]
 
 
+def unread(options: SearchOptions) -> list[str]:
+    """Options that were set and that IDA* does not read."""
+    usual = SearchOptions()
+    names = {"weight": "--weight", "ties": "--ties", "expand_per_step": "--expand-per-step"}
+    return [shown for name, shown in names.items() if getattr(options, name) != getattr(usual, name)]
+
+
 def _guide(heuristic: Heuristic) -> Any:
     guide = guide_of(heuristic)
     if guide is None:
@@ -99,8 +110,6 @@ class Deepening:
     def __init__(
         self, puzzle: Problem, start: States, heuristic: Heuristic, guide: Any, options: SearchOptions, threads: int, bound: int
     ) -> None:
-        if options.weight != 1:
-            raise UndershootError(f"IDA* takes no weight; {options.weight} came")
         self.puzzle, self.start, self.heuristic, self.options = puzzle, start, heuristic, options
         self.guides = [guide] + [_guide(heuristic) for _ in range(threads - 1)]
         self.threads = threads

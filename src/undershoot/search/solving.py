@@ -13,7 +13,7 @@ from undershoot.kernels.guides import guide_of
 from undershoot.oracles.size import available_memory
 from undershoot.puzzles.problem import Problem, check_puzzle
 from undershoot.search.astar import DEFAULTS, LOCK_STEP, Batch, solve_batch
-from undershoot.search.ida import solve_by_deepening
+from undershoot.search.ida import solve_by_deepening, unread
 from undershoot.search.options import Algorithm, SearchOptions
 from undershoot.search.results import Result
 
@@ -124,8 +124,8 @@ def _by(
 
 
 def can_deepen(heuristic: Heuristic, options: SearchOptions) -> bool:
-    """Whether IDA* can search with it."""
-    return options.weight == 1 and options.expand_per_step == 1 and guide_of(heuristic) is not None
+    """Whether IDA* can search with it, and reads all options."""
+    return not unread(options) and guide_of(heuristic) is not None
 
 
 def choose(puzzle: Problem, heuristic: Heuristic, options: SearchOptions) -> tuple[Algorithm, str]:
@@ -137,7 +137,10 @@ def choose(puzzle: Problem, heuristic: Heuristic, options: SearchOptions) -> tup
     if options.algorithm is not Algorithm.AUTO:
         return options.algorithm, "as was asked for"
     if not can_deepen(heuristic, options):
-        return Algorithm.ASTAR, "since IDA* takes no weight, and asks a heuristic for one value at a time in its compiled loop"
+        return (
+            Algorithm.ASTAR,
+            "since IDA* reads no weight and no ties, and asks for one value at a time, in its compiled loop",
+        )
     memory = available_memory() // 2 if options.max_memory is None else options.max_memory
     most, size = memory // NODE_BYTES, puzzle.space.size
     count = f"{size:,}" if size < 10**15 else f"{size:.1e}"
