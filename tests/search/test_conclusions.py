@@ -26,7 +26,25 @@ def ending_of(start: np.ndarray) -> Ending:
         path.append(us.apply(PUZZLE.table, path[-1], np.array([action])))
     states = np.concatenate(path[:-1]) if len(actions) else start[None][:0]
     values, first = GUIDE(states), float(GUIDE(start[None])[0])
-    return Ending(Status.SOLVED, result.cost, actions, states, values, first, np.inf, 1, 0, 1, 1, 0, 1, seconds=0.0, weight=1.0)
+    return Ending(
+        Status.SOLVED,
+        result.cost,
+        actions,
+        states,
+        values,
+        first,
+        np.inf,
+        1,
+        0,
+        1,
+        1,
+        0,
+        1,
+        seconds=0.0,
+        weight=1.0,
+        goes_by_f=True,
+        algorithm=us.Algorithm.ASTAR,
+    )
 
 
 def test_solutions_are_played_and_what_they_cost_is_stated() -> None:
@@ -86,3 +104,14 @@ def test_costs_of_solutions_are_those_of_searches(name: str) -> None:
     actions = np.array([names.index(action) for result in found for action in result.actions], dtype=np.int32)
     ends = np.cumsum([len(result.actions) for result in found])
     assert solution_costs(puzzle.table, states, actions, ends).tolist() == [result.cost for result in found]
+
+
+def test_a_search_that_does_not_go_by_f_proves_nothing_by_ending() -> None:
+    costs = us.oracle(PUZZLE).distance(STARTS)
+    far = int(np.argmax(costs - GUIDE(STARTS)))
+    ended = replace(ending_of(STARTS[far]), open_bound=0.0)
+    (by_f,) = conclude(PUZZLE, GUIDE, STARTS[far : far + 1], [ended])
+    (other,) = conclude(PUZZLE, GUIDE, STARTS[far : far + 1], [replace(ended, goes_by_f=False)])
+    assert (by_f.lower_bound, str(by_f.optimality)) == (costs[far], "optimal, proven")
+    assert other.lower_bound == GUIDE(STARTS[far : far + 1])[0] < costs[far]
+    assert str(other.optimality).startswith("at most")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from undershoot.heuristics.neural import LearnedHeuristic
 
 ELSEWHERE = {"max": "maximum"}
-METHODS = {name: ELSEWHERE.get(name, name) for name in wording.METHODS}
+METHODS = {name: ELSEWHERE.get(name, name.replace("-", "_")) for name in wording.METHODS}
 """The module of each."""
 
 
@@ -24,8 +24,8 @@ def calibrator(method: str) -> "Calibrator":
         close = difflib.get_close_matches(method, METHODS, n=1)
         hint = f' Did you mean "{close[0]}"?' if close else ""
         raise UndershootError(f'no method "{method}" (--method).{hint} There are {", ".join(METHODS)}.')
-    found: Calibrator = import_module(f"undershoot.calibration.{METHODS[method]}").CALIBRATOR
-    return found
+    made: Calibrator = import_module(f"undershoot.calibration.{METHODS[method]}").CALIBRATOR
+    return made
 
 
 def calibrate(network: "LearnedHeuristic", method: str, wanted: "Wanted", scores: "AnyArray | None" = None) -> "Calibration":

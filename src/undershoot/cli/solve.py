@@ -122,10 +122,9 @@ def _show_one(puzzle: "Puzzle", states: "States", guide: "Heuristic", result: "R
 
 def _why(results: "list[Result]", first: "Algorithm", reason: str) -> str:
     """Which algorithm searched, and why."""
-    names = {"astar": "A*", "ida": "IDA*"}
-    others = sum(result.algorithm != first for result in results)
-    then = "" if not others else f", then {names['ida' if first == 'astar' else 'astar']} for {others:,} that limits stopped"
-    return f"{names[first]} {reason}{then}"
+    others = [result.algorithm for result in results if result.algorithm != first]
+    then = f", then {others[0].shown} for {len(others):,} that limits stopped" if others else ""
+    return f"{first.shown} {reason}{then}"
 
 
 def _bound(result: "Result") -> str:

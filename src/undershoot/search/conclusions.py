@@ -33,7 +33,8 @@ class Ending:
     start_value: float
     """h of the start."""
     open_bound: float
-    """What every solution costs that was not found: at least this, by what is proven alone; infinite if there is no other."""
+    """What every solution costs that was not found: at least this, by what is proven alone; infinite if there is no other, 0 if
+    nothing is known. The least g + h over open nodes is one only with reopening; what is known of the start is added."""
     expanded: int
     expanded_below: int | None
     generated: int
@@ -41,9 +42,12 @@ class Ending:
     reopened: int
     stored: int
     seconds: float
-    weight: float = 1.0
-    """With which it searched."""
-    algorithm: Algorithm = Algorithm.ASTAR
+    weight: float
+    """With which it searched: f = g + weight * h."""
+    goes_by_f: bool
+    """Whether SOLVED means that nothing with a smaller f than the solution's was left to search. Of any other search only
+    `open_bound` is believed."""
+    algorithm: Algorithm
     """Only A* with reopening finds the optimum as soon as h overestimates nowhere along *one* optimal path: IDA* leaves out
     some of the optimal paths."""
 
@@ -124,7 +128,7 @@ def _result(puzzle: Problem, guide: Heuristic, ending: Ending, lower_bound: int,
 
 def _bound(ending: Ending, guarantee: Guarantee) -> float:
     """What every solution costs, at least, by how the search ended."""
-    if ending.cost is not None and ending.status is Status.SOLVED and ending.weight == 1:
+    if ending.cost is not None and ending.status is Status.SOLVED and ending.goes_by_f and ending.weight == 1:
         within = guarantee.standing is Standing.PROVEN and guarantee.within is not None and ending.cost <= guarantee.within
         if guarantee.is_proven or within:
             return ending.cost
@@ -139,7 +143,7 @@ def _optimality(ending: Ending, lower_bound: int, guarantee: Guarantee) -> Optim
     provided = guarantee.provided if guarantee.standing is Standing.PROVEN else ""
     if ending.cost == lower_bound:
         return Optimality(OptimalityKind.PROVEN, provided=provided)
-    is_solved = ending.status is Status.SOLVED
+    is_solved = ending.status is Status.SOLVED and ending.goes_by_f
     probability = guarantee.solution_probability
     if probability is not None and is_solved and ending.weight == 1 and ending.algorithm is Algorithm.ASTAR:
         return Optimality(

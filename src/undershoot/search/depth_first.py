@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, U16, U64, AnyArray, Number, Records, States, frozen
+from undershoot.arrays import I32, U8, U16, U64, AnyArray, Number, Records, States, frozen
 from undershoot.kernels.compiler import compiled_loop, inner
 from undershoot.kernels.guides import make_kept, update_kept, value_after, value_of, whole
 from undershoot.kernels.plan import Plan, forward_plan
@@ -27,10 +27,10 @@ ROW = np.dtype([("cost", np.int64), ("f", np.int64), *((name, np.uint32) for nam
 the one that leads to the row below. `children`: how many were not cut off; `visited`: how many of these were searched."""
 COUNTERS = ("expanded", "expanded_below", "generated")
 PROGRESS = np.dtype(
-    [("depth", np.uint64), ("first", np.uint64), ("deepest", np.uint64)]
+    [("depth", np.uint64), ("root_depth", np.uint64), ("deepest", np.uint64)]
     + [(name, np.int64) for name in ("status", "next_bound", "next_base", *COUNTERS)]
 )
-"""Where the search stands. `first`: the depth above which it does not go back. `next_bound`: the least f that was cut off,
+"""Where the search stands. `root_depth`: the depth above which it does not go back. `next_bound`: the least f that was cut off,
 `next_base`: the least g + h0 that was, if asked for."""
 ZERO, ONE, SHIFT = np.uint64(0), np.uint64(1), np.uint64(16)
 STEP = np.uint64(0xFFFF)
@@ -49,6 +49,15 @@ class Tree(NamedTuple):
     """int32[D + 2, kept_size], what the guide keeps."""
     progress: Records
     """PROGRESS[1]."""
+
+
+class CutOff(NamedTuple):
+    """What follows from what is cut off."""
+
+    notes_base: Number
+    """Whether the least g + h0 of it is noted, for bounds that do not rest on the heuristic."""
+    corrects_parent: Number
+    """Whether children may show that their parent is farther from the goal than it says (BPMX)."""
 
 
 class TreeMoves(NamedTuple):
@@ -71,8 +80,8 @@ def tree_moves(table: MoveTable) -> TreeMoves:
     pairs = classify_pairs(table, steps)
     follow = np.zeros((contexts * width + contexts, width + 1), dtype=np.uint16)
 
-    def allow(row: int, which: AnyArray) -> None:
-        follow[row, 0], follow[row, 1 : 1 + len(which)] = len(which), which
+    def allow(row: int, allowed: AnyArray) -> None:
+        follow[row, 0], follow[row, 1 : 1 + len(allowed)] = len(allowed), allowed
 
     for c in range(contexts):
         allow(contexts * width + c, np.flatnonzero(steps.legal[c]))
@@ -83,14 +92,14 @@ def tree_moves(table: MoveTable) -> TreeMoves:
     return TreeMoves(forward_plan(table), frozen(follow.ravel()), table.goals, frozen(back))
 
 
-def make_tree(moves: TreeMoves, depth: int, kept: int) -> Tree:
+def make_tree(moves: TreeMoves, depth: int, kept_size: int) -> Tree:
     """Room for nodes down to this depth."""
     width, cells = moves.plan.legal.shape[1], len(moves.plan.modulus)
     return Tree(
         np.zeros(depth + 2, dtype=ROW),
         np.zeros((depth + 2) * width, dtype=np.uint64),
         np.zeros((2, cells), dtype=np.uint8),
-        np.zeros((depth + 3, max(1, kept)), dtype=np.int32),
+        np.zeros((depth + 3, max(1, kept_size)), dtype=np.int32),
         np.zeros(1, dtype=PROGRESS),
     )
 
@@ -111,9 +120,9 @@ def plant(tree: Tree, moves: TreeMoves, guide: Any, start: States, path: U16, le
     for k in range(length):
         _descend(tree, moves, guide, depth, np.uint64(path[k]))
         depth += ONE
-    at, row = tree.progress[0], tree.rows[depth]
-    at.depth = at.first = at.deepest = depth
-    at.status, at.next_bound, at.next_base = RUNNING, NEVER, NEVER
+    progress, row = tree.progress[0], tree.rows[depth]
+    progress.depth = progress.root_depth = progress.deepest = depth
+    progress.status, progress.next_bound, progress.next_base = RUNNING, NEVER, NEVER
     row.f = row.cost + whole(value_of(guide, tree.states, 0, tree.kept, depth))
 
 
@@ -133,10 +142,10 @@ def _descend(tree: Tree, moves: TreeMoves, guide: Any, depth: Number, step: Numb
 
 @inner
 def _is_goal(tree: Tree, moves: TreeMoves) -> Number:
-    for g in range(moves.goals.shape[0]):
+    for goal in range(moves.goals.shape[0]):
         same = True
         for i in range(moves.goals.shape[1]):
-            same &= tree.states[0, i] == moves.goals[g, i]
+            same &= tree.states[0, i] == moves.goals[goal, i]
         if same:
             return True
     return False
@@ -144,31 +153,30 @@ def _is_goal(tree: Tree, moves: TreeMoves) -> Number:
 
 @compiled_loop
 def search_tree(
-    tree: Tree, moves: TreeMoves, guide: Any, base: Sums, bound: Number, most: Number, split: Number, paths: U16, rules: I64
+    tree: Tree, moves: TreeMoves, guide: Any, base: Sums, bound: Number, most: Number, split: Number, paths: U16, cut: CutOff
 ) -> Number:
     """Search below the planted node until the goal is found, everything is cut off, or `most` nodes were expanded.
 
     split: nodes at this depth are not searched; the steps that lead to them are written to `paths`. Returns how many were; if
-    there is no more room the search stops, and `status` is still RUNNING. rules: whether to note g + h0 of what is cut off, and
-    whether children may correct their parent.
+    there is no more room the search stops, and `status` is still RUNNING. cut: what is noted of what is cut off.
     """
-    at, written, width = tree.progress[0], np.int64(0), np.uint64(moves.plan.legal.shape[1])
-    depth, first, stop = np.uint64(at.depth), np.uint64(at.first), at.expanded + most
+    progress, written, width = tree.progress[0], np.int64(0), np.uint64(moves.plan.legal.shape[1])
+    depth, root_depth, stop = np.uint64(progress.depth), np.uint64(progress.root_depth), progress.expanded + most
     while True:
         row = tree.rows[depth]
         if row.is_expanded == 0:
             if row.f == row.cost and _is_goal(tree, moves):
-                at.status, at.expanded = FOUND, at.expanded + 1
+                progress.status, progress.expanded = FOUND, progress.expanded + 1
                 break
-            if at.expanded >= stop:
+            if progress.expanded >= stop:
                 break
-            at.deepest = max(np.uint64(at.deepest), depth)
-            _expand(tree, moves, guide, base, depth, bound, rules)
-            if at.status == WRONG_VALUE:
+            progress.deepest = max(np.uint64(progress.deepest), depth)
+            _expand(tree, moves, guide, base, depth, bound, cut)
+            if progress.status == WRONG_VALUE:
                 break
         if row.visited == row.children:
-            if depth == first:
-                at.status = EXHAUSTED
+            if depth == root_depth:
+                progress.status = EXHAUSTED
                 break
             depth -= ONE
             above = tree.rows[depth]
@@ -188,39 +196,39 @@ def search_tree(
         _descend(tree, moves, guide, depth, child & STEP)
         depth += ONE
         tree.rows[depth].f = np.int64(child >> SHIFT)
-    at.depth = depth
+    progress.depth = depth
     return written
 
 
 @inner
-def _expand(tree: Tree, moves: TreeMoves, guide: Any, base: Sums, depth: Number, bound: Number, rules: I64) -> None:
+def _expand(tree: Tree, moves: TreeMoves, guide: Any, base: Sums, depth: Number, bound: Number, cut: CutOff) -> None:
     """Evaluate all children, and note those that the bound lets through."""
-    at, plan, row = tree.progress[0], moves.plan, tree.rows[depth]
-    width, context, g, raised = np.uint64(plan.legal.shape[1]), np.uint64(row.context), row.cost, row.f
-    where = np.uint64(row.arrival) * (width + ONE)
+    progress, plan, row = tree.progress[0], moves.plan, tree.rows[depth]
+    width, context, g, corrected_f = np.uint64(plan.legal.shape[1]), np.uint64(row.context), row.cost, row.f
+    follow_at = np.uint64(row.arrival) * (width + ONE)
     begin = free = depth * width
-    next_bound, count = np.int64(NEVER), np.uint64(moves.follow[where])
-    for k in range(where + ONE, where + ONE + count):
+    next_bound, count = np.int64(NEVER), np.uint64(moves.follow[follow_at])
+    for k in range(follow_at + ONE, follow_at + ONE + count):
         step = np.uint64(moves.follow[k])
         cost = g + np.int64(plan.cost[context, step])
         h = whole(value_after(guide, plan, context, step, tree.states, 0, tree.kept, depth, bound - cost))
         if h < 0:  # no number, or infinite
-            at.status = WRONG_VALUE
+            progress.status = WRONG_VALUE
         f = cost + max(h, np.int64(0))
         if f <= bound:
             tree.children[free] = step | (np.uint64(f) << SHIFT)
             free += ONE
             continue
         next_bound = min(next_bound, f)
-        if rules[1] and moves.back[context, step] >= 0:
-            raised = max(raised, g + (f - cost) - np.int64(moves.back[context, step]))
-        if rules[0]:
+        if cut.corrects_parent and moves.back[context, step] >= 0:
+            corrected_f = max(corrected_f, g + (f - cost) - np.int64(moves.back[context, step]))
+        if cut.notes_base:
             play_step(plan, context, step, tree.states, 0, 1)
-            at.next_base = min(at.next_base, cost + np.int64(shared_out(base, sum_of(base, tree.states, 1))))
-    if raised > bound:
-        next_bound, free = raised, begin
-    at.next_bound = min(at.next_bound, next_bound)
-    at.expanded += 1
-    at.expanded_below += row.f < bound
-    at.generated += np.int64(count)
+            progress.next_base = min(progress.next_base, cost + np.int64(shared_out(base, sum_of(base, tree.states, 1))))
+    if corrected_f > bound:
+        next_bound, free = corrected_f, begin
+    progress.next_bound = min(progress.next_bound, next_bound)
+    progress.expanded += 1
+    progress.expanded_below += row.f < bound
+    progress.generated += np.int64(count)
     row.is_expanded, row.visited, row.children = 1, 0, free - begin

@@ -26,6 +26,7 @@ from undershoot.search.depth_first import (
     NEVER,
     RUNNING,
     WRONG_VALUE,
+    CutOff,
     Tree,
     make_tree,
     plant,
@@ -70,11 +71,11 @@ def solve_by_deepening(
     results: list[Result | None] = [None] * len(states)
     lock = Lock()
 
-    def one(number: int) -> None:
+    def solve_instance(number: int) -> None:
         with lock:
             guide = guides.pop() if guides else _guide(heuristic)
-        inside = threads if len(states) == 1 else 1
-        search = Deepening(puzzle, states[number : number + 1], heuristic, guide, options, inside, int(first[number]))
+        own_threads = threads if len(states) == 1 else 1
+        search = Deepening(puzzle, states[number : number + 1], heuristic, guide, options, own_threads, int(first[number]))
         (results[number],) = conclude(puzzle, heuristic, states[number : number + 1], [search.run()])
         with lock:
             guides.append(guide)
@@ -83,10 +84,10 @@ def solve_by_deepening(
 
     if threads == 1 or len(states) == 1:
         for number in range(len(states)):
-            one(number)
+            solve_instance(number)
     else:
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(one, range(len(states))))
+            list(pool.map(solve_instance, range(len(states))))
     return [result for result in results if result is not None]
 
 
@@ -116,8 +117,8 @@ class Deepening:
         self.moves = tree_moves(puzzle.table)
         self.base = sums(puzzle.base_heuristic)
         is_proven = heuristic.guarantee.is_proven
-        self.rules = np.array([not is_proven, is_proven and not getattr(heuristic, "is_consistent", False)], dtype=np.int64)
-        self.kept = size_of(guide)
+        self.cut = CutOff(not is_proven, is_proven and not getattr(heuristic, "is_consistent", False))
+        self.kept_size = size_of(guide)
         self.start_value = float(heuristic(start)[0])
         self.first_bound = bound
         self.lower = 0
@@ -125,7 +126,7 @@ class Deepening:
         self.counts = dict.fromkeys(COUNTERS, 0)
         self.deepest = 0
         self.began = 0.0
-        self.stopped: Status | None = None
+        self.limit_met: Status | None = None
         self.actions: I32 | None = None
         self.lock = Lock()
 
@@ -134,8 +135,8 @@ class Deepening:
         # Compiled, or fetched from the cache, before the clock starts.
         self._iterate_alone(-1)
         self.counts = dict.fromkeys(COUNTERS, 0)
-        self.began, self.stopped = time.perf_counter(), None
-        bound = self._raised(max(self.first_bound, int(np.ceil(self.start_value))))
+        self.began, self.limit_met = time.perf_counter(), None
+        bound = self._to_parity(max(self.first_bound, int(np.ceil(self.start_value))))
         self.lower = max(self.first_bound, self._base_bound())
         status = Status.UNSOLVABLE
         while bound < NEVER:
@@ -145,18 +146,18 @@ class Deepening:
                 self.lower = max(self.lower, bound)
             self.counts["expanded_below"] = 0
             next_bound, next_base = self._iterate(bound)
-            if self.actions is not None or self.stopped is not None:
-                status = Status.SOLVED if self.actions is not None else self.stopped or Status.TIME
+            if self.actions is not None or self.limit_met is not None:
+                status = Status.SOLVED if self.actions is not None else self.limit_met or Status.TIME
                 break
             if not self.heuristic.guarantee.is_proven:
                 self.lower = max(self.lower, min(next_base, NEVER))
-            bound = self._raised(next_bound)
+            bound = self._to_parity(next_bound)
         return self._ending(status)
 
     def _base_bound(self) -> int:
         return int(np.ceil(float(self.puzzle.base_heuristic(self.start)[0])))
 
-    def _raised(self, bound: int) -> int:
+    def _to_parity(self, bound: int) -> int:
         """To a cost that a solution can have."""
         if bound >= NEVER or not self.puzzle.has_cost_parity:
             return bound
@@ -168,7 +169,7 @@ class Deepening:
 
     def _tree(self, bound: int) -> Tree:
         cheapest = int(self.moves.plan.cost[self.moves.plan.legal].min())
-        return make_tree(self.moves, max(bound, 0) // cheapest + 1, self.kept)
+        return make_tree(self.moves, max(bound, 0) // cheapest + 1, self.kept_size)
 
     def _iterate_alone(self, bound: int) -> tuple[int, int]:
         tree = self._tree(bound)
@@ -176,27 +177,29 @@ class Deepening:
         if bound >= 0:
             self._search(tree, self.guides[0], bound)
         else:
-            search_tree(tree, self.moves, self.guides[0], self.base, -1, 0, -1, NOTHING, self.rules)
+            search_tree(tree, self.moves, self.guides[0], self.base, -1, 0, -1, NOTHING, self.cut)
         at = tree.progress[0]
         return int(at["next_bound"]), int(at["next_base"])
 
     def _search(self, tree: Tree, guide: Any, bound: int) -> None:
         """Go on until the planted node is exhausted, the goal is found, or the search was stopped."""
-        at, size = tree.progress[0], FIRST_SLICE
-        while at["status"] == RUNNING and self.stopped is None and self.actions is None:
-            most = self._reserve(size)
-            before, began = {name: int(at[name]) for name in COUNTERS}, time.perf_counter()
-            search_tree(tree, self.moves, guide, self.base, bound, most, -1, NOTHING, self.rules)
+        progress, slice_size = tree.progress[0], FIRST_SLICE
+        while progress["status"] == RUNNING and self.limit_met is None and self.actions is None:
+            most = self._reserve(slice_size)
+            before, began = {name: int(progress[name]) for name in COUNTERS}, time.perf_counter()
+            search_tree(tree, self.moves, guide, self.base, bound, most, -1, NOTHING, self.cut)
             with self.lock:
                 for name in COUNTERS:
-                    self.counts[name] += int(at[name]) - before[name]
+                    self.counts[name] += int(progress[name]) - before[name]
                 self.counts["expanded"] -= most
-                self.deepest = max(self.deepest, int(at["deepest"]))
-                if at["status"] == FOUND and self.actions is None:
+                self.deepest = max(self.deepest, int(progress["deepest"]))
+                if progress["status"] == FOUND and self.actions is None:
                     self.actions = self._path(tree)
             self._check_values(tree)
-            self._look_at_limits(at["status"] == RUNNING)
-            size = max(1, min(int(size * SECONDS_A_SLICE / max(1e-6, time.perf_counter() - began)), 100 * size))
+            self._look_at_limits(progress["status"] == RUNNING)
+            slice_size = max(
+                1, min(int(slice_size * SECONDS_A_SLICE / max(1e-6, time.perf_counter() - began)), 100 * slice_size)
+            )
 
     def _check_values(self, tree: Tree) -> None:
         """Refuse a value that no search can go on with."""
@@ -219,9 +222,9 @@ class Deepening:
         if not goes_on or self.actions is not None:
             return
         if options.max_seconds is not None and time.perf_counter() - self.began > options.max_seconds:
-            self.stopped = Status.TIME
+            self.limit_met = Status.TIME
         elif options.max_expanded is not None and self.counts["expanded"] >= options.max_expanded:
-            self.stopped = Status.BUDGET
+            self.limit_met = Status.BUDGET
 
     def _path(self, tree: Tree) -> I32:
         return np.asarray(tree.rows["step"][: int(tree.progress[0]["depth"])], dtype=np.int32)
@@ -234,7 +237,7 @@ class Deepening:
 
         def work(guide: Any) -> None:
             mine = self._tree(bound)
-            while self.stopped is None and self.actions is None:
+            while self.limit_met is None and self.actions is None:
                 with self.lock:
                     path = next(waiting, None)
                 if path is None:
@@ -247,7 +250,7 @@ class Deepening:
                     least[0].append(int(mine.progress[0]["next_bound"]))
                     least[1].append(int(mine.progress[0]["next_base"]))
 
-        if self.actions is None and self.stopped is None:
+        if self.actions is None and self.limit_met is None:
             with ThreadPoolExecutor(self.threads) as pool:
                 list(pool.map(work, self.guides))
         return min(least[0]), min(least[1])
@@ -260,7 +263,7 @@ class Deepening:
             tree, paths = self._tree(bound), np.zeros((MOST_SUBTREES, split), dtype=np.uint16)
             plant(tree, self.moves, self.guides[0], self.start, np.zeros(1, dtype=np.uint16), 0)
             written = search_tree(
-                tree, self.moves, self.guides[0], self.base, bound, self._reserve(MOST_SUBTREES), split, paths, self.rules
+                tree, self.moves, self.guides[0], self.base, bound, self._reserve(MOST_SUBTREES), split, paths, self.cut
             )
             at = tree.progress[0]
             self.counts = {name: before[name] + int(at[name]) for name in COUNTERS}
@@ -301,5 +304,7 @@ class Deepening:
             reopened=0,
             stored=self.deepest + 1,
             seconds=seconds,
+            weight=1.0,
+            goes_by_f=True,
             algorithm=Algorithm.IDA,
         )

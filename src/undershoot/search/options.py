@@ -43,7 +43,12 @@ class Algorithm(StrEnum):
     IDA = "ida"
     """Iterative deepening A*: keeps only the path that it is on."""
     AUTO = "auto"
-    """One of them, and where limits stop it the other."""
+    """A* or IDA*, and where limits stop one the other."""
+
+    @property
+    def shown(self) -> str:
+        """For people."""
+        return {Algorithm.ASTAR: "A*", Algorithm.IDA: "IDA*", Algorithm.AUTO: "A* or IDA*"}[self]
 
 
 @dataclass(frozen=True)

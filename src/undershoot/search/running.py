@@ -22,7 +22,7 @@ from undershoot.search import workspace as ws
 from undershoot.search.advance import advance
 from undershoot.search.conclusions import Ending, check_claim, conclude
 from undershoot.search.heads import MOST_SPAN
-from undershoot.search.options import SearchOptions, Ties
+from undershoot.search.options import Algorithm, SearchOptions, Ties
 from undershoot.search.results import Result, Status
 from undershoot.search.workspace import MAX_COST, Moves, Rules
 
@@ -254,6 +254,8 @@ class Searches:
                 expanded_below=below[k] if is_solved and costs[k] <= MOST_SPAN else None,
                 seconds=self._seconds(place),
                 weight=weight,
+                goes_by_f=True,
+                algorithm=Algorithm.ASTAR,
                 **{name: columns[name][k] for name in COUNTERS},
             )
             first = ends[k]

@@ -118,9 +118,12 @@ def _by(
     progress: Callable[[int], None] | None,
     bounds: list[int] | None = None,
 ) -> list[Result]:
-    if algorithm is Algorithm.ASTAR:
-        return solve_batch(puzzle, states, heuristic, options, lock_step, threads, progress).results
-    return solve_by_deepening(puzzle, states, heuristic, options, threads, progress, bounds)
+    match algorithm:
+        case Algorithm.ASTAR:
+            return solve_batch(puzzle, states, heuristic, options, lock_step, threads, progress).results
+        case Algorithm.IDA:
+            return solve_by_deepening(puzzle, states, heuristic, options, threads, progress, bounds)
+    raise UndershootError(f"{algorithm} is no algorithm by itself")
 
 
 def can_deepen(heuristic: Heuristic, options: SearchOptions) -> bool:
