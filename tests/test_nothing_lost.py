@@ -285,7 +285,7 @@ def test_a_place_that_records_cannot_be_written_to_is_refused_before_any_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setattr(spreading, "solve_batch", lambda *_, **__: pytest.fail("it searched"))
+    monkeypatch.setattr(spreading, "search_batch", lambda *_, **__: pytest.fail("it searched"))
     for place in (tmp_path / "file" / "below" / "records", tmp_path, tmp_path / ("x" * 300)):
         done = commands.undershoot("bench", "tiles-2x3", "--random=2", "--out", str(place), code=2)
         assert f"cannot write the records {place}: " in done.stderr

@@ -27,9 +27,9 @@ def at_least(bound: float) -> str:
 def check_confidence(confidence: float | None) -> None:
     """Refuse what is no probability, or one so near to 1 that arithmetic does not tell it apart."""
     if confidence is not None and not 0 < confidence < 1:
-        raise UndershootError(f"the confidence is {confidence}; allowed are numbers between 0 and 1, without them")
+        raise UndershootError(f"--confidence is {confidence}; allowed are numbers between 0 and 1, without them")
     if confidence is not None and confidence > HIGHEST_CONFIDENCE:
-        raise UndershootError(f"the confidence is {confidence}; the highest that arithmetic bears out is {HIGHEST_CONFIDENCE}")
+        raise UndershootError(f"--confidence is {confidence}; the highest that arithmetic bears out is {HIGHEST_CONFIDENCE}")
 
 
 def _meant(value: float) -> Decimal:

@@ -1,5 +1,6 @@
 """undershoot solve"""
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -58,7 +59,6 @@ def solve(
     Where a learned heuristic comes with the package, that is used; otherwise patterns, whose tables are made on first use, or
     for puzzles without pieces their own heuristic, `base`.
     """
-    from undershoot.bundles.loading import default_heuristic
     from undershoot.experiments.instances import scrambled_instances
     from undershoot.experiments.spreading import searching
     from undershoot.kernels.streams import Purpose
@@ -76,7 +76,7 @@ def solve(
         states = scrambled_instances(chosen, [scramble_depth], 1, seed, Purpose.INSTANCES).states
     else:
         states = random_or_listed(chosen, 1 if random is None else random, instances, seed).states
-    guide = heuristic_for(chosen, heuristic or default_heuristic(chosen))
+    guide = heuristic_for(chosen, heuristic) if heuristic is not None else _usual_guide(chosen)
     first, reason = choose(chosen, guide, how)
     with progress(f"solving {chosen.name}", len(states)) as report, searching(chosen, how, threads, scheduler) as search:
         results = search(states, guide, lambda done: report(done, guide.name)).results
@@ -118,6 +118,18 @@ def _show_one(puzzle: "Puzzle", states: "States", guide: "Heuristic", result: "R
         console.print(f"h was above the true cost of {result.overestimates} states along the solution", style="yellow")
     if show:
         _step_through(console, puzzle, states, result)
+
+
+def _usual_guide(puzzle: "Puzzle") -> "Heuristic":
+    """The best that there is; where patterns turn out not to be, the puzzle's own."""
+    from undershoot.bundles.loading import default_heuristic
+    from undershoot.errors import NotAvailable
+
+    try:
+        return heuristic_for(puzzle, default_heuristic(puzzle))
+    except NotAvailable as reason:
+        print(f"undershoot: {reason}; taking base", file=sys.stderr)
+        return heuristic_for(puzzle, "base")
 
 
 def _why(results: "list[Result]", first: "Algorithm", reason: str) -> str:

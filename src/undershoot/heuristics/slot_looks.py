@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, AnyArray, Number, States, frozen
+from undershoot.arrays import I32, I64, U8, Number, States, frozen
 from undershoot.kernels.bits import ones
 from undershoot.kernels.compiler import inner
 from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_after, value_of
@@ -53,8 +53,10 @@ class Lifts(NamedTuple):
     """int32[Q, w]: their stickers; where there are fewer, any cell with factor 0."""
     factors: I32
     """int32[Q, w]."""
+    kind: I32
+    """int32[Q]: of the pieces that stand there."""
     piece: I32
-    """int32[codes]: which piece shows these colours; -1 for none."""
+    """int32[kinds, codes]: which piece of a kind shows these colours; -1 for none."""
     count: Number
     """How many pieces there are."""
 
@@ -65,9 +67,15 @@ def lifts_of(pieces: Pieces) -> Lifts:
     slots = np.flatnonzero(pieces.stickers[:, 0] >= 0)
     cells = pieces.stickers[slots]
     factors = np.where(cells >= 0, base ** np.arange(width), 0).astype(np.int32)
-    arrays: tuple[AnyArray, ...] = (slots.astype(np.uint8), np.maximum(cells, 0), factors, pieces.piece_by_code)
-    by_slot, stickers, powers, shown = map(frozen, arrays)
-    return Lifts(by_slot, stickers, powers, shown, len(pieces))
+    kinds = frozen(pieces.kind_of_slot[slots])
+    return Lifts(
+        frozen(slots.astype(np.uint8)),
+        frozen(np.maximum(cells, 0)),
+        frozen(factors),
+        kinds,
+        frozen(pieces.piece_by_code),
+        len(pieces),
+    )
 
 
 def slot_looks(pieces: Pieces, sums: Sequence[Sequence[Look]], entries: U8, offsets: I64) -> SlotLooks:
@@ -119,7 +127,7 @@ def _lift(guide: SlotLooks, states: States, row: Number, kept: I32, at: Number) 
         code = 0
         for j in range(how.cells.shape[1]):
             code += (np.int64(states[row, how.cells[q, j]]) + 1) * how.factors[q, j]
-        piece = how.piece[code]
+        piece = how.piece[how.kind[q], code]
         if piece >= 0:
             found += kept[at, piece] == NOWHERE
             kept[at, piece] = how.slots[q]

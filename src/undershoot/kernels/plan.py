@@ -62,8 +62,16 @@ def plan(table: MoveTable, steps: Steps) -> Plan:
         frozen(cell),
         frozen(np.take_along_axis(steps.source, cell.astype(np.int64), axis=2)),
         frozen(np.take_along_axis(steps.shift, cell.astype(np.int64), axis=2)),
-        table.cursor is not None and bool((changes[steps.legal] == 2).all()),
+        _slides(table, steps, changes),
     )
+
+
+def _slides(table: MoveTable, steps: Steps, changes: I32) -> bool:
+    """Whether every step exchanges two cells, of which the cursor's is one: two others may be exchanged, too."""
+    if table.cursor is None:
+        return False
+    goes = steps.landing != np.arange(table.contexts)[:, None]
+    return bool(((changes == 2) & goes)[steps.legal].all())
 
 
 @lru_cache(maxsize=64)

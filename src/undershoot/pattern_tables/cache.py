@@ -16,7 +16,7 @@ import numpy as np
 
 from undershoot import trust
 from undershoot.arrays import U8
-from undershoot.errors import GaveOut
+from undershoot.errors import GaveOut, NotAvailable
 from undershoot.files import cache_folder, written_atomically
 from undershoot.oracles.size import bytes_text
 from undershoot.pattern_tables.pattern import Pattern
@@ -126,7 +126,7 @@ def load(path: Path, pattern: Pattern, progress: Progress | None = None) -> Patt
             raise DamagedPattern("this installation did not make it, and without the cursor's places it cannot be checked")
         try:
             verify_entries(pattern, entries, progress=progress and (lambda done, of: progress("verifying", done, of)))
-        except WrongPatternTable as error:
+        except (WrongPatternTable, NotAvailable) as error:
             raise DamagedPattern(str(error)) from error
         trust.record(Passed.PATTERN, digest)
     return PatternTable(pattern, entries, seconds, path)

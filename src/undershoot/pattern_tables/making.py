@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from undershoot.arrays import I64, U8, U64, Number
-from undershoot.errors import NotAvailable, SpaceTooLarge
+from undershoot.errors import SpaceTooLarge
 from undershoot.kernels.compiler import compiled_loop
 from undershoot.oracles.size import available_memory, bytes_text
 from undershoot.pattern_tables.pattern import Pattern
@@ -23,7 +23,6 @@ from undershoot.pattern_tables.steps import SlotSteps, context_of, move, steps_o
 UNREACHED = 255
 MOST = 254
 """The largest cost that an entry holds."""
-TOO_LARGE = -1
 CHUNK = 1 << 20
 """Entries that a thread takes at once, about; between them the process can be interrupted."""
 
@@ -50,9 +49,7 @@ def push(how: Ranking, steps: SlotSteps, entries: U8, first: Number, last: Numbe
                 if cost == level:
                     continue  # none of the followed pieces moved, and there is no cursor
                 number = rank(how, moved)
-                if entries[number] > cost:
-                    if cost > MOST:
-                        return np.int64(TOO_LARGE)
+                if entries[number] > cost:  # never if it is above MOST; verification finds what is then missing
                     entries[number] = cost
                     written += 1
     return written
@@ -101,7 +98,7 @@ def make_entries(pattern: Pattern, threads: int | None = None, progress: Callabl
     with levels.pool:
         level, furthest, reached = 0, 0, len(pattern.goals)
         newest = reached
-        while level <= furthest:
+        while level <= min(furthest, MOST):
             newest = levels.expand(level, newest, int(how.size) - reached)
             reached = min(reached + newest, int(how.size))
             if newest:
@@ -151,7 +148,4 @@ class _Levels:
             work = np.zeros((3, len(self.how.kind)), dtype=np.int64)
             return kernel(*arguments, first, min(first + step, size), level, work)
 
-        counts = list(self.pool.map(one, range(0, size, step)))
-        if TOO_LARGE in counts:
-            raise NotAvailable(f"costs above {MOST} do not fit an entry of a pattern table")
-        return sum(counts)
+        return sum(self.pool.map(one, range(0, size, step)))

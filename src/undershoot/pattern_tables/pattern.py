@@ -58,7 +58,8 @@ def rank_by(pieces: Pieces, chosen: Sequence[int]) -> Ranking:
     Where all pieces of a kind are chosen and no move changes the sum of their turns, that of the last follows from the others.
     """
     cursor = pieces.cursor
-    order = sorted(chosen, key=lambda p: (p == cursor, int(pieces.kind_of[p])))
+    last = None if cursor is None else int(pieces.kind_of[cursor])
+    order = sorted(chosen, key=lambda p: (int(pieces.kind_of[p]) == last, int(pieces.kind_of[p]), p == cursor))
     kinds = [int(pieces.kind_of[p]) for p in order]
     choices, turns, sums = [], [], []
     for i, kind in enumerate(kinds):

@@ -15,6 +15,8 @@ from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.ranking import Ranking, rank, unrank_places
 
 ONE, NONE = np.uint64(1), np.uint64(0)
+NO_COST = 1 << 30
+"""Of what has no solution."""
 
 
 class CursorSteps(NamedTuple):
@@ -127,7 +129,7 @@ def write_goals(how: Ranking, steps: CursorSteps, entries: U8, goals: I64) -> No
 def push_regions(
     how: Ranking, steps: CursorSteps, entries: U8, words: U64, first: Number, last: Number, level: Number, work: I64
 ) -> Number:
-    """Expand what costs `level` in arrangements first..last; returns how many regions were written, -1 if a cost is too large.
+    """Expand what costs `level` in arrangements first..last; returns how many regions were written.
 
     entries: uint8[arrangements * free places]; words: the same memory.
     """
@@ -167,8 +169,6 @@ def _expand_arrangement(
             there = _occupied(how, moved)
             landing = np.int64(steps.landing[place, step])
             if entries[start + _among_free(there, landing)] > cost:
-                if cost > 254:
-                    return np.int64(-(2**40))  # so many that nothing makes up for it
                 # All writers of this level write the same, so several threads may.
                 _lower_region(entries, start, there, _region(steps, landing, there), cost)
                 written += 1
@@ -199,7 +199,7 @@ def check_regions(how: Ranking, steps: CursorSteps, entries: U8, goals: I64, fir
                 bit = region & (~region + ONE)
                 region ^= bit
                 entry = number * free + np.int64(ones((bit - ONE) & ~occupied))
-                if entries[entry] != due:
+                if entries[entry] != (np.int64(255) if due == NO_COST else due) or due == 255:
                     return entry
     return np.int64(-1)
 
@@ -216,8 +216,8 @@ def _due(
     slots: I64,
     moved: I64,
 ) -> Number:
-    """What a region must cost, by its neighbours; 255 if none of them has a solution."""
-    least, free, rest = np.int64(255), steps.legal.shape[0] - how.kind.shape[0], region
+    """What a region must cost, by its neighbours; NO_COST if none of them has a solution."""
+    least, free, rest = np.int64(NO_COST), steps.legal.shape[0] - how.kind.shape[0], region
     while rest != NONE:
         bit = rest & (~rest + ONE)
         rest ^= bit

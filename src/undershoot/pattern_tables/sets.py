@@ -92,6 +92,8 @@ def _sizes(pieces: Pieces, is_additive: bool) -> list[int]:
     sizes = []
     for kind in range(len(pieces.kinds)):
         mine = [p for p in movable if pieces.kind_of[p] == kind]
+        if not mine:
+            continue  # the cursor alone
         extra = [pieces.cursor] if pieces.cursor is not None else []
         largest = max(k for k in range(1, len(mine) + 1) if k == 1 or rank_by(pieces, mine[:k] + extra).size <= MOST_ENTRIES)
         parts = -(-len(mine) // largest)

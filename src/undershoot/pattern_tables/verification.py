@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from undershoot.arrays import I64, U8, Number
-from undershoot.errors import UndershootError
+from undershoot.errors import NotAvailable, UndershootError
 from undershoot.kernels.compiler import compiled_loop
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.ranking import Ranking, rank, rank_of, turn_pieces, unrank_places
-from undershoot.pattern_tables.regions import check_regions, cursor_steps
+from undershoot.pattern_tables.regions import NO_COST, check_regions, cursor_steps
 from undershoot.pattern_tables.steps import SlotSteps, context_of, move, steps_of
 
 CHUNK = 1 << 20
@@ -53,10 +53,10 @@ def verify_entries(
 
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         for number, wrong in enumerate(pool.map(check, range(0, size, step))):
+            if wrong >= 0 and entries[wrong] == 255:
+                raise NotAvailable("costs above 254 do not fit an entry of a pattern table; use another heuristic")
             if wrong >= 0:
-                raise WrongPatternTable(
-                    f"entry {wrong:,} of a pattern table is {entries[wrong]}, which does not follow from others"
-                )
+                raise WrongPatternTable(f"entry {wrong:,} of the table is {entries[wrong]}, which does not follow from others")
             if progress is not None:
                 progress(min((number + 1) * step, size) * block, int(how.size))
 
@@ -70,16 +70,16 @@ def check_entries(how: Ranking, steps: SlotSteps, entries: U8, goals: I64, first
         for turned in range(how.block):
             entry = block * how.block + turned
             turn_pieces(how, turned, base, slots)
-            context, due = context_of(steps, slots, count), np.int64(255)
+            context, due = context_of(steps, slots, count), np.int64(NO_COST)
             for step in range(steps.legal.shape[1]):
                 if not steps.legal[context, step]:
                     continue
                 cost = move(steps, context, step, count, slots, moved)
                 if cost > 0:
                     there = np.int64(entries[rank(how, moved)])
-                    due = min(due, there + cost if there < 255 else np.int64(255))
+                    due = min(due, there + cost) if there < 255 else due
             for g in range(goals.shape[0]):
                 due = np.int64(0) if goals[g] == entry else due
-            if entries[entry] != due:
+            if entries[entry] != (np.int64(255) if due == NO_COST else due) or due == 255:
                 return np.int64(entry)
     return np.int64(-1)

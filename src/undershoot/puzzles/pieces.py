@@ -76,7 +76,7 @@ class Pieces:
         if self.table.cursor is None:
             return None
         cell = int(np.flatnonzero(self.table.goals[0] == self.table.cursor)[0])
-        return next(p for p, cells in enumerate(self.cells) if cells == (cell,))
+        return self.cells.index((cell,))
 
     @cached_property
     def goal_slots(self) -> U8:
@@ -84,8 +84,16 @@ class Pieces:
         return self.slots_of(self.table.goals)
 
     @cached_property
+    def kind_of_slot(self) -> I32:
+        """int32[n]: whose pieces can stand in a slot; -1 for a cell that is none."""
+        result = np.full(self.table.cells, -1, dtype=np.int32)
+        for number, kind in enumerate(self.kinds):
+            result[kind.slots.ravel()] = number
+        return result
+
+    @cached_property
     def piece_by_code(self) -> I32:
-        """int32[m^w]: which piece shows these colours, from its first sticker on; -1 for none."""
+        """int32[kinds, m^w]: which piece of a kind shows these colours, from its first sticker on; -1 for none."""
         return _codes(self.table, self.cells, self.stickers, self.kind_of, self.kinds)
 
     def slots_of(self, states: States) -> U8:
@@ -95,7 +103,7 @@ class Pieces:
         slots = np.flatnonzero(self.stickers[:, 0] >= 0)
         factors = np.where(self.stickers[slots] >= 0, (base + 1) ** np.arange(width), 0)
         codes = ((padded[:, self.stickers[slots]] + 1) * factors).sum(axis=2)
-        shown = self.piece_by_code[codes]
+        shown = self.piece_by_code[self.kind_of_slot[slots], codes]
         result = np.full((len(states), len(self)), NOWHERE, dtype=np.uint8)
         row, column = np.nonzero(shown >= 0)
         result[row, shown[row, column]] = slots[column]
@@ -119,6 +127,10 @@ def pieces_of(puzzle: Problem) -> Pieces:
     for c, a in np.argwhere(table.legal):
         after[c, a] = np.argsort(table.source[c, a])
     moving = [home for home in homes if _moves(table, after, home)]
+    if not moving or (
+        table.cursor is not None and not _moves(table, after, np.flatnonzero(table.goals[0] == table.cursor).tolist())
+    ):
+        raise NotAvailable(f"{puzzle.name} has no pieces to follow: its cursor never moves, or nothing does")
     if not puzzle.pieces:
         _check_distinct(puzzle, moving)
     return _assemble(puzzle, tuple(map(tuple, moving)), after)
@@ -142,7 +154,7 @@ def _check_distinct(puzzle: Problem, homes: Sequence[Sequence[int]]) -> None:
 def _assemble(puzzle: Problem, homes: tuple[tuple[int, ...], ...], after: U8) -> Pieces:
     table = puzzle.table
     stickers: dict[int, tuple[int, ...]] = {}
-    reached = [_reach(table, after, home, stickers) for home in homes]
+    reached = [_reach(table, home, stickers) for home in homes]
     sets = list(dict.fromkeys(frozenset(slots) for slots in reached))
     places_of_homes = {frozenset(home) for home in homes}
     place, turn = np.zeros((2, table.cells), dtype=np.uint8)
@@ -162,12 +174,15 @@ def _assemble(puzzle: Problem, homes: tuple[tuple[int, ...], ...], after: U8) ->
         rows[slot, : len(cells)] = cells
     kind_of = np.array([sets.index(frozenset(slots)) for slots in reached], dtype=np.int32)
     pieces = Pieces(table, homes, kind_of, tuple(kinds), rows, place, turn, after)
-    pieces.goal_slots  # noqa: B018  here, so that colours that do not tell pieces apart are refused at once
+    try:
+        pieces.goal_slots  # noqa: B018  here, so that colours that do not tell pieces apart are refused at once
+    except MalformedState as error:
+        raise NotAvailable(f"{puzzle.name} has goals in which a piece stands where no moves bring it from others") from error
     return pieces
 
 
-def _reach(table: MoveTable, after: U8, home: tuple[int, ...], stickers: dict[int, tuple[int, ...]]) -> set[int]:
-    """All slots that a piece can come to, with the cells of its stickers there."""
+def _reach(table: MoveTable, home: tuple[int, ...], stickers: dict[int, tuple[int, ...]]) -> set[int]:
+    """All slots that a piece can come to, forwards or backwards, with the cells of its stickers there."""
     is_cursor = table.cursor is not None and table.goals[0, home[0]] == table.cursor
     reached, waiting = {home[0]}, [home]
     while waiting:
@@ -177,13 +192,16 @@ def _reach(table: MoveTable, after: U8, home: tuple[int, ...], stickers: dict[in
         contexts = np.arange(table.contexts)
         if table.cursor is not None:
             contexts = np.array([cells[0]]) if is_cursor else np.setdiff1d(contexts, cells)
-        for c, a in np.argwhere(table.legal[contexts]):
-            then = tuple(after[contexts[c], a, list(cells)].tolist())
-            if then[0] not in reached:
-                reached.add(then[0])
-                waiting.append(then)
-            elif stickers.get(then[0], then) != then:
-                raise MoveTableError(f"moves do not keep pieces whole: {stickers[then[0]]} and {then} begin on the same cell")
+        for steps in (table.forward, table.backward):
+            for c, a in np.argwhere(steps.legal[contexts]):
+                then = tuple(np.argsort(steps.source[contexts[c], a])[list(cells)].tolist())
+                if then[0] not in reached:
+                    reached.add(then[0])
+                    waiting.append(then)
+                elif stickers.get(then[0], then) != then:
+                    raise MoveTableError(
+                        f"moves do not keep pieces whole: {stickers[then[0]]} and {then} begin on the same cell"
+                    )
     return reached
 
 
@@ -221,7 +239,7 @@ def _codes(table: MoveTable, cells: Sequence[Sequence[int]], stickers: I32, kind
     base = table.values + 1
     if base ** stickers.shape[1] > MAX_CODES:
         raise NotAvailable(f"pieces of {stickers.shape[1]} cells with {table.values} colours are too many to tell apart")
-    result = np.full(base ** stickers.shape[1], -1, dtype=np.int32)
+    result = np.full((len(kinds), base ** stickers.shape[1]), -1, dtype=np.int32)
     seen: dict[int, tuple[int, ...]] = {}
     goal = table.goals[0]
     for p, home in enumerate(cells):
@@ -234,5 +252,5 @@ def _codes(table: MoveTable, cells: Sequence[Sequence[int]], stickers: I32, kind
                 raise NotAvailable(f"the pieces on cells {seen[code]} and {tuple(home)} cannot be told apart")
             seen[code] = tuple(home)
             if slot == home[0]:
-                result[code] = p
+                result[kind_of[p], code] = p
     return result

@@ -1,0 +1,125 @@
+"""Puzzles on which patterns or IDA* could say something false: moves, goals and starts unlike those of tiles and cubes."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import undershoot as us
+from undershoot.errors import NotAvailable
+from undershoot.kernels.compiler import compiled
+from undershoot.pattern_tables.pattern import Pattern, rank_by
+from undershoot.pattern_tables.ranking import rank_of, turn_pieces, unrank_places
+from undershoot.puzzles.pieces import pieces_of
+
+
+def slide(name: str, by: int, cells: list[int]) -> str:
+    """A move of the blank on a board of nine cells."""
+    listed = ", ".join(f'{cell} = "({cell} {cell + by})"' for cell in cells)
+    return f"{name} = {{ at = {{ {listed} }} }}\n"
+
+
+SLIDES = (
+    slide("U", 3, [1, 2, 3, 4, 5, 6])
+    + slide("D", -3, [4, 5, 6, 7, 8, 9])
+    + slide("L", 1, [1, 2, 4, 5, 7, 8])
+    + slide("R", -1, [2, 3, 5, 6, 8, 9])
+)
+FILES = {
+    "swaps beside the cursor": f'goal = "1 2 3 4 5 6 7 8 0"\ncursor = "0"\n[moves]\n{SLIDES}'
+    'S = { at = { 9 = "(1 2)" } }\nT = { at = { 9 = "(2 3)" } }\n',
+    "goals that mix kinds": 'goals = ["a b c d e f", "e b f a c d", "f c a b d e"]\n[moves]\n'
+    'm0 = { cycles = "(1 2 3 4)", cost = 7 }\nm1 = { cycles = "(5 6)", cost = 2 }\n'
+    'm3 = { cycles = "(1 2 3)(5 6)", cost = 2 }\nm4 = { cycles = "(1 4 2 3)", cost = 4 }\n',
+    "a cursor and another kind": 'goal = "a b c d"\ncursor = "b"\n[moves]\n'
+    'm2 = { at = { 1 = "(1 2)(3 4)", 2 = "(3 4)" }, cost = 9 }\n'
+    'm3 = { at = { 2 = "(1 2)(3 4)", 1 = "(1 2)(3 4)" }, cost = 1 }\n',
+    "a cursor that never moves": 'goal = "_ a b c"\ncursor = "_"\n[moves]\n'
+    'S = { at = { 1 = "(2 3)" } }\nT = { at = { 1 = "(3 4)" } }\n',
+    "a cursor that only arrives": 'goal = "a b c d e"\ncursor = "c"\n[moves]\n'
+    'm0 = { at = { 1 = "(1 3 2)(4 5)", 2 = "(1 2)" }, cost = 7 }\n'
+    'm1 = { at = { 2 = "(2 3)", 3 = "(4 5)", 1 = "(1 2)(4 5)" }, cost = 8 }\n',
+    "dear moves": 'goal = "a b c d"\n[moves]\nM = { cycles = "(1 2 3 4)", cost = 200 }\nN = { cycles = "(1 2)", cost = 3 }\n',
+}
+
+
+def puzzle_of(name: str, folder: Path) -> us.Puzzle:
+    path = folder / "puzzle.toml"
+    path.write_text(f'name = "odd"\n{FILES[name]}')
+    return us.puzzle(path)
+
+
+@pytest.mark.parametrize("algorithm", list(us.Algorithm))
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_called_proven_is_true(name: str, algorithm: us.Algorithm, tmp_path: Path) -> None:
+    puzzle = puzzle_of(name, tmp_path)
+    exact = us.oracle(puzzle)
+    states = exact.states_of(np.arange(0, exact.states, max(1, exact.states // 30)))
+    costs = exact.distance(states)
+    guides: list[Any] = [us.heuristic(puzzle, "zero")]
+    for chosen in (None, "all"):
+        try:
+            guides.append(us.patterns(puzzle, chosen))
+        except us.UndershootError:
+            continue  # not available, in a sentence
+    for guide in guides:
+        assert (guide(states) <= costs).all()
+        for limit in (3, 20_000):
+            options = us.SearchOptions(algorithm=algorithm, max_expanded=limit)
+            for result, cost in zip(us.solve_many(puzzle, states, guide, options), costs.tolist(), strict=True):
+                assert result.status is not us.Status.UNSOLVABLE
+                assert result.lower_bound <= cost
+                assert result.optimality.kind.value != "proven" or result.cost == cost
+
+
+def test_what_is_not_available_says_so(tmp_path: Path) -> None:
+    for name, message in (
+        ("goals that mix kinds", "no moves bring it"),
+        ("a cursor that never moves", "never moves"),
+        ("dear moves", "do not fit an entry"),
+    ):
+        with pytest.raises(NotAvailable, match=message):
+            us.patterns(puzzle_of(name, tmp_path))
+
+
+def test_a_piece_on_a_slot_of_another_kind_is_refused_not_looked_up(tmp_path: Path) -> None:
+    symbols = ["a1", "a2", *(f"b{i}" for i in range(1, 65))]
+    ring = " ".join(str(i) for i in range(3, 67))
+    path = tmp_path / "kinds.toml"
+    path.write_text(f'name = "kinds"\ngoal = "{" ".join(symbols)}"\n[moves]\nL = "(1 2)"\nR = "({ring})"\n')
+    puzzle = us.puzzle(path)
+    guide = us.patterns(puzzle, "a1 b1 b2 b3")
+    mixed = puzzle.table.goals.copy()
+    mixed[0, [0, 40]] = mixed[0, [40, 0]]
+    for algorithm in us.Algorithm:
+        with pytest.raises(us.UndershootError, match=r"lacks a piece|gives nan"):
+            us.solve(puzzle, mixed, guide, us.SearchOptions(algorithm=algorithm, max_expanded=10))
+
+
+@compiled
+def unranked(how: Any, number: Any, base: Any, slots: Any) -> None:
+    unrank_places(how, number // how.block, base)
+    turn_pieces(how, number % how.block, base, slots)
+
+
+@pytest.mark.parametrize("name", [*FILES, "cube-2x2", "tiles-2x3", "cube-3x3"])
+def test_numbers_of_arrangements_are_one_to_one(name: str, tmp_path: Path) -> None:
+    puzzle = puzzle_of(name, tmp_path) if name in FILES else us.puzzle(name)
+    try:
+        pieces = pieces_of(puzzle)
+    except NotAvailable:
+        return
+    for count in (2, 3, 8):
+        how = rank_by(pieces, range(len(pieces))[-count:])
+        base, slots = np.zeros((2, len(how.kind)), dtype=np.int64)
+        for number in np.unique(np.linspace(0, how.size - 1, 500).astype(np.int64)).tolist():
+            unranked(how, number, base, slots)
+            assert rank_of(how, slots) == number
+
+
+def test_a_pattern_lists_different_pieces() -> None:
+    pieces = pieces_of(us.puzzle("tiles-2x3"))
+    for followed in ((), (0, 0), (9,), (pieces.cursor or 0,)):
+        with pytest.raises(us.UndershootError, match="different pieces"):
+            Pattern(pieces, followed, is_additive=True)
