@@ -177,7 +177,7 @@ def _expand_arrangement(
 
 @compiled_loop
 def check_regions(how: Ranking, steps: CursorSteps, entries: U8, goals: I64, first: Number, last: Number, work: I64) -> Number:
-    """The first entry in arrangements first..last that is not what it must be; -1 if there is none.
+    """The first entry in arrangements first..last that is not what it must be; -1 if there is none, less if one does not fit.
 
     It must be 0 for a region with a goal, and otherwise the least over the moves that leave it of what these cost and what the
     region costs that they lead to. steps: forwards. goals: int64[G], the numbers of their entries.
@@ -199,8 +199,10 @@ def check_regions(how: Ranking, steps: CursorSteps, entries: U8, goals: I64, fir
                 bit = region & (~region + ONE)
                 region ^= bit
                 entry = number * free + np.int64(ones((bit - ONE) & ~occupied))
-                if entries[entry] != (np.int64(255) if due == NO_COST else due) or due == 255:
-                    return entry
+                if NO_COST > due > 254:
+                    return np.int64(-2 - entry)
+                if entries[entry] != (np.int64(255) if due == NO_COST else due):
+                    return np.int64(entry)
     return np.int64(-1)
 
 

@@ -53,7 +53,7 @@ def verify_entries(
 
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         for number, wrong in enumerate(pool.map(check, range(0, size, step))):
-            if wrong >= 0 and entries[wrong] == 255:
+            if wrong < -1:
                 raise NotAvailable("costs above 254 do not fit an entry of a pattern table; use another heuristic")
             if wrong >= 0:
                 raise WrongPatternTable(f"entry {wrong:,} of the table is {entries[wrong]}, which does not follow from others")
@@ -63,7 +63,7 @@ def verify_entries(
 
 @compiled_loop
 def check_entries(how: Ranking, steps: SlotSteps, entries: U8, goals: I64, first: Number, last: Number, work: I64) -> Number:
-    """The first entry in blocks first..last that is not what it must be; -1 if there is none. steps: forwards."""
+    """The first entry in blocks first..last that is not what it must be; -1 if there is none, less if one does not fit. steps: forwards."""
     count, base, slots, moved = how.kind.shape[0], work[0], work[1], work[2]
     for block in range(first, last):
         unrank_places(how, block, base)
@@ -80,6 +80,8 @@ def check_entries(how: Ranking, steps: SlotSteps, entries: U8, goals: I64, first
                     due = min(due, there + cost) if there < 255 else due
             for g in range(goals.shape[0]):
                 due = np.int64(0) if goals[g] == entry else due
-            if entries[entry] != (np.int64(255) if due == NO_COST else due) or due == 255:
+            if NO_COST > due > 254:
+                return np.int64(-2 - entry)
+            if entries[entry] != (np.int64(255) if due == NO_COST else due):
                 return np.int64(entry)
     return np.int64(-1)
