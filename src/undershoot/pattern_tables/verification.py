@@ -63,7 +63,10 @@ def verify_entries(
 
 @compiled_loop
 def check_entries(how: Ranking, steps: SlotSteps, entries: U8, goals: I64, first: Number, last: Number, work: I64) -> Number:
-    """The first entry in blocks first..last that is not what it must be; -1 if there is none, less if one does not fit. steps: forwards."""
+    """The first entry in blocks first..last that is not what it must be; -1 if there is none, less if one does not fit.
+
+    steps: forwards.
+    """
     count, base, slots, moved = how.kind.shape[0], work[0], work[1], work[2]
     for block in range(first, last):
         unrank_places(how, block, base)
