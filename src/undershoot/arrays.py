@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -65,8 +65,7 @@ def sealed(array: Array) -> Array:
 
 
 def _on(memory: Any, like: Array) -> Array:
-    made: Any = np.frombuffer(memory, dtype=like.dtype).reshape(like.shape)
-    return made  # type: ignore[no-any-return]
+    return cast(Array, np.frombuffer(memory, dtype=like.dtype).reshape(like.shape))
 
 
 def freeze_arrays(holder: Any) -> None:

@@ -49,7 +49,9 @@ def test_what_has_no_pieces_says_so(tmp_path: Path) -> None:
     path.write_text('name = "twins"\ngoal = "a a b"\n[moves]\nturn = "(1 2 3)"\n')
     with pytest.raises(NotAvailable, match="pieces = "):
         pieces_of(us.puzzle(path))
-    path.write_text('name = "adds"\ngoal = "a b"\n[moves]\nx = { cycles = "(1 2)", add = "1:1" }\n')
+    path.write_text('name = "adds"\ngoal = "a b c"\n[moves]\nx = { cycles = "(1 2)", add = { 3 = 1 } }\n')
+    with pytest.raises(NotAvailable, match="change values"):
+        pieces_of(us.puzzle(path))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Tables of patterns: right on whole spaces, and nothing wrong gets through the verification."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -147,7 +148,7 @@ def test_a_cached_table_counts_only_if_this_installation_made_it(tmp_path: Path,
     made = cache.table_of(pattern, puzzle.name, tmp_path)
     path = cache.path_of(pattern, puzzle.name, tmp_path)
     assert cache.table_of(pattern, puzzle.name, tmp_path).cached == path
-    forged = made.with_entries(np.where(made.entries < 255, made.entries + 1, 255).astype(np.uint8))
+    forged = replace(made, entries=np.where(made.entries < 255, made.entries + 1, 255).astype(np.uint8))
     cache.save(path, forged)
     assert (cache.table_of(pattern, puzzle.name, tmp_path).entries == made.entries).all()
     assert "did not make it" in str(recwarn.pop().message)
@@ -187,7 +188,7 @@ def test_a_foreign_table_without_a_cursor_is_verified(tmp_path: Path, monkeypatc
     assert cache.table_of(pattern, puzzle.name, tmp_path).cached == path
     wrong = made.entries.copy()
     wrong[17] += 1
-    cache.save(path, made.with_entries(wrong))
+    cache.save(path, replace(made, entries=wrong))
     with pytest.warns(UserWarning, match="does not follow"):
         assert (cache.table_of(pattern, puzzle.name, tmp_path).entries == made.entries).all()
 

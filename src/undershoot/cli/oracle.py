@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from undershoot.cli.terminal import AsJson, PuzzleName, bar, plain, print_json, progress, stdout
+from undershoot.cli.terminal import AsJson, PuzzleName, print_json, progress, show_histogram, stdout
 
 if TYPE_CHECKING:
     from undershoot.oracles.distance_table import DistanceTable
@@ -44,20 +44,9 @@ def oracle(
 
 
 def _show_histogram(puzzle: "Puzzle", table: "DistanceTable") -> None:
-    from rich.table import Table
-
     where = "all states" if table.radius is None else f"all states within {table.radius} of the goal"
     console = stdout()
-    drawn = Table(
-        "cost", "states", "", title=f"{puzzle.name}: {where} by their cost to the goal", title_justify="left", box=None
-    )
-    drawn.columns[0].justify = drawn.columns[1].justify = "right"
-    room = max(10, min(60, console.width - 26))
-    most = int(table.histogram.max())
-    for cost, states in enumerate(table.histogram.tolist()):
-        if states:
-            drawn.add_row(str(cost), f"{states:,}", plain(bar(states / most * room), "cyan"))
-    console.print(drawn)
+    show_histogram(console, f"{puzzle.name}: {where} by their cost to the goal", table.histogram.tolist())
     console.print(
         f"{table.states:,} states, mean cost {table.mean:.3f}, farthest {len(table.histogram) - 1}; "
         f"explored in {table.seconds:.2f} s ({table.states / table.seconds:,.0f} states per second)"

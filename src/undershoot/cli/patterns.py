@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from undershoot.cli.posing import heuristic_for
-from undershoot.cli.terminal import AsJson, PuzzleName, bar, plain, print_json, stdout
+from undershoot.cli.terminal import AsJson, PuzzleName, print_json, show_histogram, stdout
 
 if TYPE_CHECKING:
     from undershoot.heuristics.patterns import PatternHeuristic
-    from undershoot.pattern_tables.tables import PatternTable
     from undershoot.puzzles.puzzle import Puzzle
 
 
@@ -48,16 +47,21 @@ def _list(puzzle: "Puzzle", as_json: bool) -> None:
         names = piece_names(puzzle, known.pieces)
         texts = [" ".join(names[piece] for piece in pattern.followed) for pattern in known.patterns]
         states = [int(pattern.folded.size) for pattern in known.patterns]
-        # Of patterns that a symmetry maps onto each other only one is made.
-        cached = any(is_cached(pattern, puzzle.name) for pattern in known.patterns)
+        cached = [is_cached(pattern, puzzle.name) for pattern in known.patterns]
         rows.append({"set": name, "patterns": texts, "states": states, "cached": cached})
-        drawn.add_row(name, "\n".join(texts), "\n".join(f"{count:,}" for count in states), "yes" if cached else "no")
+        drawn.add_row(
+            name,
+            "\n".join(texts),
+            "\n".join(f"{count:,}" for count in states),
+            "\n".join("yes" if there else "no" for there in cached),
+        )
     if as_json:
         print_json({"puzzle": puzzle.name, "sets": rows})
         return
     drawn.columns[2].justify = "right"
     console = stdout()
     console.print(drawn)
+    console.print("Patterns that a symmetry maps onto each other share a table.")
     console.print(f"undershoot patterns {puzzle.name} SET makes one; solve --heuristic patterns:SET searches with it")
 
 
@@ -105,20 +109,8 @@ def _show(puzzle: "Puzzle", made: "PatternHeuristic") -> None:
         row = (f"{table['states']:,}", f"{table['mean']:.3f}", str(table["largest"]), f"{table['seconds']:.1f}")
         drawn.add_row(table["name"], *row)
     console.print(drawn)
-    for table in made.tables:
-        _show_histogram(console, " ".join(document["patterns"][made.tables.index(table)]["pieces"]), table)
+    for table in document["patterns"]:
+        show_histogram(console, f"\n{table['name']}", table["histogram"])
     sums = [" + ".join(f"[{name}]" for name in group) for group in document["additive"]]
     console.print("\nThe value of a state: " + (sums[0] if len(sums) == 1 else "the largest of " + ", ".join(sums)) + ".")
     console.print(f"{document['bytes']:,} bytes; verified: every entry follows from the others. It {made.guarantee}.")
-
-
-def _show_histogram(console: Any, name: str, table: "PatternTable") -> None:
-    from rich.table import Table
-
-    drawn = Table("cost", "states", "", title=f"\n{name}", title_justify="left", box=None)
-    drawn.columns[0].justify = drawn.columns[1].justify = "right"
-    room, most = max(10, min(60, console.width - 26)), int(table.histogram.max())
-    for cost, states in enumerate(table.histogram.tolist()):
-        if states:
-            drawn.add_row(str(cost), f"{states:,}", plain(bar(states / most * room), "cyan"))
-    console.print(drawn)

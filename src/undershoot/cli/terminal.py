@@ -115,6 +115,19 @@ def _parts(widths: Sequence[int], padding: int, room: int) -> list[list[int]]:
     return parts
 
 
+def show_histogram(console: Any, title: str, histogram: list[int]) -> None:
+    """How many states there are of each cost, with a bar for each."""
+    from rich.table import Table
+
+    drawn = Table("cost", "states", "", title=title, title_justify="left", box=None)
+    drawn.columns[0].justify = drawn.columns[1].justify = "right"
+    room, most = max(10, min(60, console.width - 26)), max(histogram)
+    for cost, states in enumerate(histogram):
+        if states:
+            drawn.add_row(str(cost), f"{states:,}", plain(bar(states / most * room), "cyan"))
+    console.print(drawn)
+
+
 def print_json(document: dict[str, Any]) -> None:
     """The one document of a command."""
     print(json.dumps(document, indent=2))

@@ -11,7 +11,6 @@ import numpy as np
 from undershoot.arrays import F32, States, read_only
 from undershoot.errors import MalformedState, UndershootError
 from undershoot.guarantees import PROVEN, Guarantee, Rounding
-from undershoot.heuristics.analytic import check_shape
 from undershoot.heuristics.sliding_looks import can_slide, joined, sliding_looks
 from undershoot.heuristics.slot_looks import slot_looks
 from undershoot.kernels.guides import values_of
@@ -76,7 +75,6 @@ class PatternHeuristic:
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""
-        check_shape(self.pieces.table, states)
         self.pieces.table.check_states(states)
         values: F32 = values_of(self._guide, read_only(states))
         if np.isnan(values).any():

@@ -71,7 +71,7 @@ def check_size(puzzle: Problem, radius: int | None, words: int, memory: int) -> 
     where = "" if radius is None else f" within {radius} of the goal"
     advice = "a ball around the goal may fit (--radius R)" if radius is None else "choose a smaller radius (--radius, --ball)"
     raise SpaceTooLarge(
-        f"{puzzle.name} has {exactly}{_count(most)} states{where}; enumerating them would take about {bytes_text(need)} "
+        f"{puzzle.name} has {exactly}{count_text(most)} states{where}; enumerating them would take about {bytes_text(need)} "
         f"of memory, and {bytes_text(memory)} are free: {advice}."
     )
 
@@ -113,7 +113,8 @@ def walks_within(table: MoveTable, steps: Steps, radius: int, enough: int) -> in
     return int(total)
 
 
-def _count(number: int) -> str:
+def count_text(number: int) -> str:
+    """With thousands marked, or rounded if very large."""
     return f"{number:,}" if number < 10**15 else f"{Decimal(number):.2e}"
 
 

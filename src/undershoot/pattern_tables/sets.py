@@ -128,8 +128,8 @@ def pattern_set(puzzle: Problem, name: str | None = None) -> PatternSet:
         sums = [_tiles(puzzle, pieces, part) for part in parts]
     else:
         sums = [(group,) for group in _windows(puzzle, pieces, parts)]
-    is_additive = any(len(group) > 1 for group in sums) or (forward_plan(puzzle.table).slides and "corners" not in text)
-    made = tuple(tuple(Pattern(pieces, group, is_additive) for group in groups) for groups in sums)
+    slides = forward_plan(puzzle.table).slides
+    made = tuple(tuple(Pattern(pieces, group, slides) for group in groups) for groups in sums)
     return PatternSet(text, pieces, made, symmetries)
 
 

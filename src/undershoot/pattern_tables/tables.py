@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -49,10 +49,6 @@ class PatternTable:
     def mean(self) -> float:
         """Over all arrangements that have a solution."""
         return float(self.histogram @ np.arange(len(self.histogram)) / self.histogram.sum())
-
-    def with_entries(self, entries: U8) -> "PatternTable":
-        """The same, with its entries in another piece of memory."""
-        return replace(self, entries=entries)
 
 
 def make_table(

@@ -15,6 +15,7 @@ import numpy as np
 from undershoot.arrays import I32, U16, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
+from undershoot.kernels.cpu import apply
 from undershoot.kernels.guides import guide_of, size_of
 from undershoot.kernels.sums import sums
 from undershoot.puzzles.problem import Problem
@@ -231,7 +232,11 @@ class Deepening:
 
     def _iterate_together(self, bound: int) -> tuple[int, int]:
         """One iteration over subtrees, which threads take one by one."""
+        before = dict(self.counts)
         tree, paths, length = self._subtrees(bound)
+        if tree.progress[0]["status"] == RUNNING and self.limit_met is None:
+            self.counts = before  # there is no room for so many, and none may be left out
+            return self._iterate_alone(bound)
         least = [int(tree.progress[0]["next_bound"])], [int(tree.progress[0]["next_base"])]
         waiting = iter(paths)
 
@@ -280,13 +285,10 @@ class Deepening:
         table, plan = self.puzzle.table, self.moves.plan
         actions = np.zeros(0, dtype=np.int32) if self.actions is None else self.actions
         path, cost, state = np.zeros((len(actions), table.cells), dtype=np.uint8), 0, self.start[0]
-        for k, action in enumerate(actions.tolist()):
+        for k in range(len(actions)):
             path[k] = state
-            context = int(table.contexts_of(state[None])[0])
-            cost += int(plan.cost[context, action])
-            state = (
-                (state[table.source[context, action]].astype(np.int64) + table.shift[context, action]) % table.modulus
-            ).astype(np.uint8)
+            cost += int(plan.cost[table.contexts_of(state[None])[0], actions[k]])
+            (state,) = apply(table, state[None], actions[k : k + 1])
         is_solved = self.actions is not None
         values = self.heuristic(path) if len(path) else np.zeros(0, dtype=np.float32)
         return Ending(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from undershoot.errors import Contradiction
 from undershoot.guarantees import LabelKind, Labels, Optimality, OptimalityKind
 from undershoot.search.options import Algorithm
 
@@ -96,6 +97,8 @@ class Result:
         """What another search of the same instance adds to this one, which found no solution: all work is counted."""
         sums = {name: getattr(self, name) + getattr(other, name) for name in ("expanded", "generated", "evaluated", "reopened")}
         seconds, lower = self.seconds + other.seconds, max(self.lower_bound, other.lower_bound)
+        if other.cost is not None and other.cost < lower:
+            raise Contradiction(f"a solution of cost {other.cost} was found where an earlier search implies at least {lower}")
         optimality = Optimality(OptimalityKind.PROVEN) if other.cost == lower else other.optimality
         return replace(other, **sums, seconds=seconds, lower_bound=lower, optimality=optimality)
 

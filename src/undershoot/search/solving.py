@@ -10,7 +10,7 @@ from undershoot.arrays import States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.kernels.guides import guide_of
-from undershoot.oracles.size import available_memory
+from undershoot.oracles.size import available_memory, count_text
 from undershoot.puzzles.problem import Problem, check_puzzle
 from undershoot.search.astar import DEFAULTS, LOCK_STEP, Batch, solve_batch
 from undershoot.search.ida import solve_by_deepening, unread
@@ -75,55 +75,29 @@ def search_batch(
     progress: Callable[[int], None] | None = None,
 ) -> Batch:
     """`solve_many`, with the time and memory that it took."""
-    if options.algorithm is Algorithm.ASTAR:
-        return solve_batch(puzzle, states, heuristic, options, lock_step, threads, progress)
-    began = time.perf_counter()
-    results = _search(puzzle, states, heuristic, options, lock_step, threads, progress)
-    return Batch(results, time.perf_counter() - began, 0, states[:0])
 
+    def by(algorithm: Algorithm, numbers: list[int], share: SearchOptions, bounds: list[int] | None = None) -> Batch:
+        those = states[numbers] if bounds else states
+        match algorithm:
+            case Algorithm.ASTAR:
+                return solve_batch(puzzle, those, heuristic, share, lock_step, threads, None if bounds else progress)
+            case Algorithm.IDA:
+                began, report = time.perf_counter(), None if bounds else progress
+                results = solve_by_deepening(puzzle, those, heuristic, share, threads, report, bounds)
+                return Batch(results, time.perf_counter() - began, 0, those[:0])
+        raise UndershootError(f"{algorithm} is no algorithm by itself")
 
-def _search(
-    puzzle: Problem,
-    states: States,
-    heuristic: Heuristic,
-    options: SearchOptions,
-    lock_step: int,
-    threads: int,
-    progress: Callable[[int], None] | None,
-) -> list[Result]:
     first, _ = choose(puzzle, heuristic, options)
-    if options.algorithm is not Algorithm.AUTO:
-        return _by(first, puzzle, states, heuristic, options, lock_step, threads, progress)
     share, rest = _shared(options)
-    results = _by(first, puzzle, states, heuristic, share, lock_step, threads, progress)
-    again = [number for number, result in enumerate(results) if result.cost is None and result.status.is_limit]
-    if not again or not can_deepen(heuristic, options):
-        return results
+    batch = by(first, [], share)
+    again = [number for number, result in enumerate(batch.results) if result.cost is None and result.status.is_limit]
+    if options.algorithm is not Algorithm.AUTO or not again or not can_deepen(heuristic, options):
+        return batch
     second = Algorithm.ASTAR if first is Algorithm.IDA else Algorithm.IDA
-    bounds = [results[number].lower_bound for number in again]
-    others = _by(second, puzzle, states[again], heuristic, rest, lock_step, threads, None, bounds)
-    for number, other in zip(again, others, strict=True):
-        results[number] = results[number].followed_by(other)
-    return results
-
-
-def _by(
-    algorithm: Algorithm,
-    puzzle: Problem,
-    states: States,
-    heuristic: Heuristic,
-    options: SearchOptions,
-    lock_step: int,
-    threads: int,
-    progress: Callable[[int], None] | None,
-    bounds: list[int] | None = None,
-) -> list[Result]:
-    match algorithm:
-        case Algorithm.ASTAR:
-            return solve_batch(puzzle, states, heuristic, options, lock_step, threads, progress).results
-        case Algorithm.IDA:
-            return solve_by_deepening(puzzle, states, heuristic, options, threads, progress, bounds)
-    raise UndershootError(f"{algorithm} is no algorithm by itself")
+    more = by(second, again, rest, [batch.results[number].lower_bound for number in again])
+    for number, other in zip(again, more.results, strict=True):
+        batch.results[number] = batch.results[number].followed_by(other)
+    return replace(batch, seconds=batch.seconds + more.seconds, peak_bytes=max(batch.peak_bytes, more.peak_bytes))
 
 
 def can_deepen(heuristic: Heuristic, options: SearchOptions) -> bool:
@@ -146,16 +120,16 @@ def choose(puzzle: Problem, heuristic: Heuristic, options: SearchOptions) -> tup
         )
     memory = available_memory() // 2 if options.max_memory is None else options.max_memory
     most, size = memory // NODE_BYTES, puzzle.space.size
-    count = f"{size:,}" if size < 10**15 else f"{size:.1e}"
+    count = count_text(size)
     if size <= most:
-        return Algorithm.ASTAR, f"since all {count} states fit into memory"
-    return Algorithm.IDA, f"since {count} states do not fit into memory"
+        return Algorithm.ASTAR, f"since {'all' if puzzle.space.size_is_exact else 'up to'} {count} states fit into memory"
+    return Algorithm.IDA, f"since {'' if puzzle.space.size_is_exact else 'up to '}{count} states do not fit into memory"
 
 
 def _shared(options: SearchOptions) -> tuple[SearchOptions, SearchOptions]:
-    """Two thirds of the limits, and the third that is left for another algorithm."""
+    """The limits; where two algorithms share them, two thirds, and the third that is left for the other."""
     expanded, seconds = options.max_expanded, options.max_seconds
-    if expanded is None and seconds is None:
+    if options.algorithm is not Algorithm.AUTO or (expanded is None and seconds is None):
         return options, options
     later = None if expanded is None else -(-expanded // 3), None if seconds is None else seconds / 3
     first = None if expanded is None else expanded - (later[0] or 0), None if seconds is None else seconds * 2 / 3
