@@ -1,6 +1,7 @@
 """Victims, and a user who has not checked anything yet."""
 
 import dataclasses
+import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -34,8 +35,17 @@ def made(name: str, method: str, whole: bool, rounding: Rounding, ball: int | No
     return dataclasses.replace(bundle, certificate=certificate(bundle, found))
 
 
+def with_key_of(own_state: Path, folder: Path) -> Path:
+    """A state folder in which nothing is recorded, with the key of this run: machine code that others signed is compiled anew,
+    and what a stranger made with the very same key must still be believed no more than its files prove."""
+    folder.mkdir(exist_ok=True, mode=0o700)
+    if not (folder / "key").exists():
+        shutil.copy(own_state / "key", folder)
+    return folder
+
+
 @pytest.fixture
-def make(tmp_path: Path) -> Make:
+def make(tmp_path: Path, own_state: Path) -> Make:
     """Writes a bundle that is right, as its maker's machine would, and hands over its folder."""
 
     def write(
@@ -47,7 +57,7 @@ def make(tmp_path: Path) -> Make:
     ) -> Path:
         folder = tmp_path / f"{name}-{method}"
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("UNDERSHOOT_STATE_DIR", str(tmp_path / "state of the maker"))
+            patch.setenv("UNDERSHOOT_STATE_DIR", str(with_key_of(own_state, tmp_path / "state of the maker")))
             patch.setattr(trust, "_of_this_process", set())
             made(name, method, whole, rounding, ball).save(folder)
         return folder
@@ -56,9 +66,9 @@ def make(tmp_path: Path) -> Make:
 
 
 @pytest.fixture(autouse=True)
-def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def stranger(tmp_path: Path, own_state: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A user to whose machine the files come: nothing was checked there."""
     with monkeypatch.context() as patch:
-        patch.setenv("UNDERSHOOT_STATE_DIR", str(tmp_path / "state"))
+        patch.setenv("UNDERSHOOT_STATE_DIR", str(with_key_of(own_state, tmp_path / "state")))
         patch.setattr(trust, "_of_this_process", set())
         yield tmp_path / "state"

@@ -36,7 +36,7 @@ def some_states(puzzle: Puzzle, count: int) -> States:
 
 
 def assert_same(heuristic: Heuristic, states: States) -> None:
-    in_loop = values_of(guide_of(heuristic), states)
+    in_loop, _ = values_of(guide_of(heuristic), states)
     in_batch = heuristic(states)
     assert in_loop.dtype == in_batch.dtype == np.float32
     assert np.array_equal(in_loop.view(np.uint32), in_batch.view(np.uint32))

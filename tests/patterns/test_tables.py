@@ -133,7 +133,7 @@ def test_batches_and_loops_say_the_same() -> None:
         puzzle = us.puzzle(name)
         made = us.patterns(puzzle, chosen)
         states = puzzle.sample(500, seed=3)
-        assert (values_of(made.guide(), states) == made(states)).all()
+        assert (values_of(made.guide(), states)[0] == made(states)).all()
 
 
 def test_a_symmetry_saves_a_table() -> None:

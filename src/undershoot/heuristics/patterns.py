@@ -76,7 +76,7 @@ class PatternHeuristic:
     def __call__(self, states: States) -> F32:
         """float32[B]."""
         self.pieces.table.check_states(states)
-        values: F32 = values_of(self._guide, read_only(states))
+        values, _ = values_of(self._guide, read_only(states))
         if np.isnan(values).any():
             row = int(np.argmax(np.isnan(values)))
             raise MalformedState(f"state {row} lacks a piece of this puzzle: {states[row].tolist()}")

@@ -54,7 +54,7 @@ def _implementation(name: str, guide: Any) -> Callable[..., Any] | None:
 
 def kept_size(guide: Any) -> Number:
     """How many whole numbers the guide keeps beside a state."""
-    raise NotImplementedError
+    return _implementations["kept_size", type(guide)](guide)  # from Python; compiled code has what `_kept_size` says
 
 
 def make_kept(guide: Any, states: States, row: Number, kept: I32, at: Number) -> None:
@@ -186,20 +186,14 @@ def guide_of(heuristic: object) -> Any:
 
 
 @compiled
-def size_of(guide: Any) -> Number:
-    """`kept_size`, to be asked from Python."""
-    return kept_size(guide)
-
-
-@compiled
-def values_of(guide: Any, states: States) -> F32:
-    """float32[B]: what the guide says of each state, asked as a search asks it."""
+def values_of(guide: Any, states: States) -> tuple[F32, I32]:
+    """float32[B], what the guide says of each state, asked as a search asks it; int32[B], the first number that it keeps."""
     kept = np.zeros((1, max(1, kept_size(guide))), dtype=np.int32)
     one = np.zeros((1, states.shape[1]), dtype=np.uint8)
-    result = np.empty(states.shape[0], dtype=np.float32)
+    values, kept_first = np.empty(states.shape[0], dtype=np.float32), np.empty(states.shape[0], dtype=np.int32)
     for b in range(states.shape[0]):
         for i in range(states.shape[1]):
             one[0, i] = states[b, i]
         make_kept(guide, one, 0, kept, 0)
-        result[b] = value_of(guide, one, 0, kept, 0)
-    return result
+        values[b], kept_first[b] = value_of(guide, one, 0, kept, 0), kept[0, 0]
+    return values, kept_first

@@ -16,7 +16,7 @@ from undershoot.arrays import I32, U16, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.kernels.cpu import apply
-from undershoot.kernels.guides import guide_of, size_of
+from undershoot.kernels.guides import guide_of, kept_size
 from undershoot.kernels.sums import sums
 from undershoot.puzzles.problem import Problem
 from undershoot.search.conclusions import Ending, check_request, conclude
@@ -119,7 +119,7 @@ class Deepening:
         self.base = sums(puzzle.base_heuristic)
         is_proven = heuristic.guarantee.is_proven
         self.cut = CutOff(not is_proven, is_proven and not getattr(heuristic, "is_consistent", False))
-        self.kept_size = size_of(guide)
+        self.kept_size = kept_size(guide)
         self.start_value = float(heuristic(start)[0])
         self.first_bound = bound
         self.lower = 0

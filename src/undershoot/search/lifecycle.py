@@ -1,12 +1,9 @@
 """Beginning and ending searches."""
 
-from typing import Any
-
 import numpy as np
 
-from undershoot.arrays import F32, I64, Number, Record, Records, States
+from undershoot.arrays import F32, I32, I64, Number, Record, Records, States
 from undershoot.kernels.compiler import compiled_loop, inner, pasted
-from undershoot.kernels.guides import make_kept, value_of
 from undershoot.search.expansion import PARENT, let_wait
 from undershoot.search.hash_index import FIRST_SLOTS, index_all_nodes
 from undershoot.search.heads import FIRST_SPAN, clear_heads, heads_size
@@ -32,9 +29,11 @@ MOST_KEPT_SLOTS = 1 << 14
 
 @compiled_loop
 def begin(
-    ws: Workspace, where: I64, starts: States, moves: Moves, guide: Any, rules: Rules, rows: Number, out: States
+    ws: Workspace, where: I64, starts: States, moves: Moves, values: F32, kept: I32, rules: Rules, rows: Number, out: States
 ) -> Number:
-    """Let the searches `where` begin with these states; their values are due. Returns the number of rows in `out`.
+    """Let the searches `where` begin with these states. Returns the number of rows in `out`.
+
+    values, kept: what a guide in the loop says of the states and keeps beside them; otherwise their values are due.
 
     Where there is no room to begin, the search ends with OUT_OF_MEMORY.
     """
@@ -48,7 +47,9 @@ def begin(
             continue
         _reset(search)
         search.status, search.stored, search.evaluated = RUNNING, 1, 1
-        _store_start(ws, search, starts, k, moves, guide)
+        _store_start(ws, search, starts, k, moves)
+        node = ws.nodes[search.nodes_at]
+        node.h, node.kept = values[k], kept[k]
         index_all_nodes(ws, search)
         let_wait(ws, where[k], np.int64(0), np.bool_(True))
         if not rules.in_loop:
@@ -100,7 +101,7 @@ def _release_regions(ws: Workspace, search: Record) -> None:
 
 
 @pasted
-def _store_start(ws: Workspace, search: Record, starts: States, row: Number, moves: Moves, guide: Any) -> None:
+def _store_start(ws: Workspace, search: Record, starts: States, row: Number, moves: Moves) -> None:
     """The first node, for starts[row]."""
     start, node = ws.family[PARENT], ws.nodes[search.nodes_at]
     node.context = 0
@@ -111,9 +112,6 @@ def _store_start(ws: Workspace, search: Record, starts: States, row: Number, mov
         if starts[row, cell] == moves.plan.cursor:
             node.context = cell
     copy_state(start, node)
-    make_kept(guide, ws.family_cells, PARENT, ws.kept, PARENT)
-    node.kept = ws.kept[PARENT, 0]
-    node.h = value_of(guide, ws.family_cells, PARENT, ws.kept, PARENT)
     node.parent, node.g, node.action, node.undo = NO_NODE, 0, 0, -1
     node.flags = OPEN | WAITING
 

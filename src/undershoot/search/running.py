@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from undershoot.arrays import F32, I64, U64, AnyArray, States
+from undershoot.arrays import F32, I64, U64, AnyArray, States, read_only
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic, Rounding, Standing
 from undershoot.kernels.cpu import is_goal
-from undershoot.kernels.guides import Elsewhere, guide_of, size_of
+from undershoot.kernels.guides import Elsewhere, guide_of, kept_size, values_of
 from undershoot.kernels.plan import forward_plan
 from undershoot.kernels.sums import sums
 from undershoot.puzzles.problem import Problem
@@ -82,7 +82,7 @@ class Searches:
         self.base = sums(puzzle.base_heuristic)
         steps, state_words = self.moves.plan.legal.shape[1], self.moves.goals.shape[1]
         self.workspace = ws.make_workspace(
-            at_once, options.expand_per_step, steps, state_words, size_of(self.guide), self.rules.buckets, memory
+            at_once, options.expand_per_step, steps, state_words, kept_size(self.guide), self.rules.buckets, memory
         )
         # A search that is stopped for its time leaves its rows behind, and the one that follows it adds its start.
         rows = 1 if self.rules.in_loop else at_once * (options.expand_per_step * steps + 2)
@@ -145,7 +145,8 @@ class Searches:
         return self._begin_with(places, self.starts[numbers], rows)
 
     def _begin_with(self, where: I64, starts: States, rows: int) -> int:
-        return int(lifecycle.begin(self.workspace, where, starts, self.moves, self.guide, self.rules, rows, self.out))
+        values, kept = values_of(self.guide, read_only(starts))
+        return int(lifecycle.begin(self.workspace, where, starts, self.moves, values, kept, self.rules, rows, self.out))
 
     def _advance(self, values: F32) -> int:
         """One call of the compiled loop; returns how many rows of `out` wait to be evaluated."""
@@ -312,7 +313,7 @@ def rules_of(heuristic: Heuristic, options: SearchOptions, in_loop: bool, bucket
 
 
 def _as_words(states: States) -> AnyArray:
-    """uint64[B, SW], a byte a cell."""
-    padded = np.zeros((len(states), -(-states.shape[1] // 8) * 8), dtype=np.uint8)
+    """uint64[B, SW], a byte a cell. At least two words: for each number of them everything is compiled anew."""
+    padded = np.zeros((len(states), max(2, -(-states.shape[1] // 8)) * 8), dtype=np.uint8)
     padded[:, : states.shape[1]] = states
     return padded.view(np.uint64)
