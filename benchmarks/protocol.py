@@ -3,7 +3,7 @@
     python benchmarks/protocol.py [--puzzle cube-2x2] [--instances 2000] [--json]
 
 The evaluation does what a work item of `undershoot reproduce` does: instances, true costs, h of every start, A* within 1,000
-expansions, and a file of records on disk. Bare is `solve_batch` on the same states alone. Both on one core, in turn, best of
+expansions, and a file of records on disk. Bare is `astar_batch` on the same states alone. Both on one core, in turn, best of
 three.
 """
 
@@ -18,7 +18,7 @@ import undershoot as us
 from undershoot.experiments.protocol import PROFILES, populations, searches, training
 from undershoot.experiments.store import Store
 from undershoot.experiments.work import bundle_of, do, instances
-from undershoot.search.astar import solve_batch
+from undershoot.search.astar import astar_batch
 from undershoot.search.options import SearchOptions, Ties
 
 
@@ -45,7 +45,7 @@ def main() -> None:
             store.write(item, do(item.kind, item.spec, made))
             best["evaluation"] = min(best["evaluation"], time.perf_counter() - began)
             began = time.perf_counter()
-            results = solve_batch(puzzle, states, network, options).results
+            results = astar_batch(puzzle, states, network, options).results
             best["bare"] = min(best["bare"], time.perf_counter() - began)
             expanded = sum(result.expanded for result in results)
     found = {

@@ -21,7 +21,7 @@ import undershoot as us
 from undershoot.arrays import F32, States
 from undershoot.guarantees import PROVEN, Guarantee, Heuristic, Rounding
 from undershoot.puzzles.puzzle import Puzzle
-from undershoot.search.astar import solve_batch
+from undershoot.search.astar import astar_batch
 
 INSTANCES = 1000
 REFERENCE_INSTANCES = 150
@@ -81,7 +81,7 @@ def rate(puzzle: Puzzle, states: States, heuristic: Any, **settings: Any) -> flo
     """Expansions a second, best of five."""
     best = 0.0
     for _ in range(5):
-        batch = solve_batch(puzzle, states, heuristic, **settings)
+        batch = astar_batch(puzzle, states, heuristic, **settings)
         best = max(best, sum(result.expanded for result in batch.results) / batch.seconds)
     return best
 
@@ -99,7 +99,7 @@ def large_search() -> dict[str, float]:
     us.solve(puzzle, state, base, us.SearchOptions(max_expanded=1000))
     Path("/proc/self/clear_refs").write_text("5")
     before = memory_status("VmRSS")
-    batch = solve_batch(puzzle, state, base, us.SearchOptions(max_expanded=5_000_000))
+    batch = astar_batch(puzzle, state, base, us.SearchOptions(max_expanded=5_000_000))
     (result,) = batch.results
     return {
         "expanded_per_second": result.expanded / batch.seconds,

@@ -23,7 +23,7 @@ import torch
 import undershoot as us
 from undershoot.arrays import States
 from undershoot.heuristics.neural import NeuralHeuristic
-from undershoot.search.astar import solve_batch
+from undershoot.search.astar import astar_batch
 from undershoot.training.learner import block_steps, make_learner
 from undershoot.training.loop import train
 from undershoot.training.recipes import recipe
@@ -125,7 +125,7 @@ def search_speeds() -> dict[str, float]:
         for label, count, at_once, threads in (("lock-step of 1000", 2000, 1000, 2), ("one at a time", 20, 1, 1)):
             best = 0.0
             for _ in range(3):
-                batch = solve_batch(puzzle, states[:count], heuristic, options, at_once, threads)
+                batch = astar_batch(puzzle, states[:count], heuristic, options, at_once, threads)
                 best = max(best, sum(result.expanded for result in batch.results) / batch.seconds)
             speeds[f"{name}, {label}"] = best
     return speeds

@@ -10,7 +10,7 @@ from undershoot.arrays import F32, States
 from undershoot.errors import Contradiction
 from undershoot.guarantees import PROVEN, Guarantee, OptimalityKind, Rounding, Standing
 from undershoot.oracles.breadth_first import explore
-from undershoot.search.astar import solve_batch
+from undershoot.search.astar import astar_batch
 from undershoot.search.options import SearchOptions
 
 PUZZLE = us.puzzle("tiles-2x3")
@@ -77,9 +77,9 @@ def test_a_goal_that_costs_something_is_named() -> None:
 def test_in_lock_step_the_batch_stops() -> None:
     states = DISTANCES.states_of_rows(0, DISTANCES.states)
     with pytest.raises(Contradiction):
-        solve_batch(PUZZLE, states, Liar(dict.fromkeys(range(100, 200), 2.0)), lock_step=50)
+        astar_batch(PUZZLE, states, Liar(dict.fromkeys(range(100, 200), 2.0)), lock_step=50)
     with pytest.raises(Contradiction):
-        solve_batch(PUZZLE, states, Liar(dict.fromkeys(range(100, 200), 2.0)), threads=2)
+        astar_batch(PUZZLE, states, Liar(dict.fromkeys(range(100, 200), 2.0)), threads=2)
 
 
 def test_a_claim_within_a_ball_is_held_to_it_and_no_further() -> None:

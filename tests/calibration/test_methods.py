@@ -30,7 +30,7 @@ from undershoot.kernels.scrambles import ScrambleRule, derived_seed
 from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.puzzle import Puzzle
-from undershoot.search.astar import solve_batch
+from undershoot.search.astar import astar_batch
 
 SMALL = ("lights-out-3x3", "tiles-2x3", "pancake-6", "topspin-8-4")
 
@@ -238,7 +238,7 @@ def test_states_expanded_by_search_are_drawn_one_a_search_from_what_it_expanded(
     start = np.repeat(puzzle.sample(1, 4), 8000, axis=0)
     for guide in ("base", "linear-conflict"):  # inside the loop, and outside
         heuristic = us.heuristic(puzzle, guide)
-        batch = solve_batch(puzzle, start, heuristic, draw_expanded=5)
+        batch = astar_batch(puzzle, start, heuristic, draw_expanded=5)
         states, times = np.unique(batch.expanded_states, axis=0, return_counts=True)
         result = batch.results[0]
         assert result.cost is not None

@@ -294,10 +294,10 @@ def test_each_limit_has_its_status_and_the_bound_grows_with_the_effort() -> None
 def test_the_memory_limit_is_honoured_and_used() -> None:
     puzzle = us.puzzle("tiles-4x4-blank-first")
     state = puzzle.parse("14 13 15 7 11 12 9 5 6 0 2 1 4 8 10 3")
-    from undershoot.search.astar import solve_batch
+    from undershoot.search.astar import astar_batch
 
     for limit in (30_000_000, 100_000_000):
-        batch = solve_batch(puzzle, state, us.heuristic(puzzle, "base"), us.SearchOptions(max_memory=limit))
+        batch = astar_batch(puzzle, state, us.heuristic(puzzle, "base"), us.SearchOptions(max_memory=limit))
         assert batch.results[0].status is us.Status.MEMORY
         assert 0.5 * limit < batch.peak_bytes <= limit
         assert batch.results[0].lower_bound <= 57

@@ -16,7 +16,7 @@ from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
 from undershoot.puzzles.problem import Problem
-from undershoot.search.astar import solve_batch
+from undershoot.search.astar import astar_batch
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import labels as labels_of_searches
 
@@ -64,11 +64,12 @@ def draw(
     count: int,
     seed: int,
     depths: tuple[int, ...] | None = None,
-    guide: Heuristic | None = None,
+    heuristic: Heuristic | None = None,
 ) -> Sample:
     """`count` states, before goals are left out.
 
-    depths: of scrambles; None for 1 to 10, as far as the puzzle has them. guide: of the searches for EXPANDED; None for base.
+    depths: of scrambles; None for 1 to 10, as far as the puzzle has them. heuristic: of the searches for EXPANDED; None for
+    base.
     """
     if depths is None:
         depths = tuple(range(1, 1 + deepest(puzzle.table, USUAL_DEPTH)))
@@ -84,7 +85,7 @@ def draw(
         walked = scramble(puzzle.table, drawn, stream(seed, Purpose.FIT_WALKS))
         states, name = walked.states, wording.scrambles(depths)
     elif population is Population.EXPANDED:
-        states, name = _expanded(puzzle, guide or base(puzzle), count, seed)
+        states, name = _expanded(puzzle, heuristic or base(puzzle), count, seed)
     else:
         states, name = uniform(puzzle, count, stream(seed, Purpose.FIT_UNIFORM)), wording.UNIFORM
     if source is LabelSource.SCRAMBLE:
@@ -122,7 +123,7 @@ def exact(distances: DistanceTable, states: States) -> Labels:
 
 def lower(puzzle: Problem, states: States, budget: int = SEARCH_BUDGET) -> Labels:
     """Lower bounds by searches with the base heuristic that are stopped; EXACT if all of them ended."""
-    found = solve_batch(puzzle, states, base(puzzle), SearchOptions(max_expanded=budget))
+    found = astar_batch(puzzle, states, base(puzzle), SearchOptions(max_expanded=budget))
     return labels_of_searches(found.results)
 
 
@@ -146,8 +147,8 @@ def _distances_for(puzzle: Problem, states: States, population: Population, dept
         return oracle(puzzle, radius=max(depths) * int(puzzle.table.cost.max()))
 
 
-def _expanded(puzzle: Problem, guide: Heuristic, count: int, seed: int) -> tuple[States, str]:
+def _expanded(puzzle: Problem, heuristic: Heuristic, count: int, seed: int) -> tuple[States, str]:
     starts = uniform(puzzle, count, stream(seed, Purpose.FIT_STARTS))
     options = SearchOptions(max_expanded=SEARCH_BUDGET)
-    batch = solve_batch(puzzle, starts, guide, options, draw_expanded=stream(seed, Purpose.FIT_EXPANDED))
-    return batch.expanded_states, wording.expanded(guide.name, SEARCH_BUDGET)
+    batch = astar_batch(puzzle, starts, heuristic, options, draw_expanded=stream(seed, Purpose.FIT_EXPANDED))
+    return batch.expanded_states, wording.expanded(heuristic.name, SEARCH_BUDGET)

@@ -79,13 +79,13 @@ def bench(
         posed = random_or_listed(chosen, USUAL_COUNT if random is None else random, instances, seed)
     if heuristics is None:
         heuristics = ",".join(dict.fromkeys((default_heuristic(chosen), "base", "zero")))
-    guides = [heuristic_for(chosen, name.strip()) for name in heuristics.split(",") if name.strip()]
-    if not guides:
+    chosen_heuristics = [heuristic_for(chosen, name.strip()) for name in heuristics.split(",") if name.strip()]
+    if not chosen_heuristics:
         raise UndershootError("no heuristics are named; write for example --heuristics base,zero")
     refusal: UndershootError | None = None  # what was found is shown nevertheless
     try:
-        with progress(f"searching {chosen.name}", len(guides) * len(posed.states)) as report:
-            summaries, records = compare(chosen, posed, guides, how, threads, report, scheduler)
+        with progress(f"searching {chosen.name}", len(chosen_heuristics) * len(posed.states)) as report:
+            summaries, records = compare(chosen, posed, chosen_heuristics, how, threads, report, scheduler)
     except WrongKnownCost as error:
         summaries, records, refusal = error.summaries, error.records, error
     is_written = False

@@ -76,31 +76,31 @@ def solve(
         states = scrambled_instances(chosen, [scramble_depth], 1, seed, Purpose.INSTANCES).states
     else:
         states = random_or_listed(chosen, 1 if random is None else random, instances, seed).states
-    guide = heuristic_for(chosen, heuristic) if heuristic is not None else _usual_guide(chosen)
-    first, reason = choose(chosen, guide, how)
+    used = heuristic_for(chosen, heuristic) if heuristic is not None else _usual_heuristic(chosen)
+    first, reason = choose(chosen, used, how)
     with progress(f"solving {chosen.name}", len(states)) as report, searching(chosen, how, threads, scheduler) as search:
-        results = search(states, guide, lambda done: report(done, guide.name)).results
+        results = search(states, used, lambda done: report(done, used.name)).results
     if as_json:
         found = [{"state": chosen.format(states[i : i + 1]), **result.to_json()} for i, result in enumerate(results)]
         print_json(
             {
                 "puzzle": chosen.name,
-                "heuristic": guide.name,
-                "guarantee": str(guide.guarantee),
+                "heuristic": used.name,
+                "guarantee": str(used.guarantee),
                 "algorithm": first.value,
                 "reason": reason,
                 "results": found,
             }
         )
     elif len(results) == 1:
-        _show_one(chosen, states, guide, results[0], show, _why(results, first, reason))
+        _show_one(chosen, states, used, results[0], show, _why(results, first, reason))
     else:
-        _show_many(chosen, states, guide, results, show, _why(results, first, reason))
+        _show_many(chosen, states, used, results, show, _why(results, first, reason))
     if not all(result.cost is not None for result in results):
         raise typer.Exit(1)
 
 
-def _show_one(puzzle: "Puzzle", states: "States", guide: "Heuristic", result: "Result", show: bool, why: str) -> None:
+def _show_one(puzzle: "Puzzle", states: "States", used: "Heuristic", result: "Result", show: bool, why: str) -> None:
     console = stdout()
     console.print(puzzle.draw(states), "")
     if result.cost is None:
@@ -113,14 +113,14 @@ def _show_one(puzzle: "Puzzle", states: "States", guide: "Heuristic", result: "R
         f"{result.expanded:,} expanded, {result.generated:,} generated, {result.evaluated:,} evaluated, "
         f"{result.reopened:,} reopened, {result.seconds:.3f} s"
     )
-    console.print(f"{why}; heuristic {guide.name}: {guide.guarantee}")
+    console.print(f"{why}; heuristic {used.name}: {used.guarantee}")
     if result.overestimates:
         console.print(f"h was above the true cost of {result.overestimates} states along the solution", style="yellow")
     if show:
         _step_through(console, puzzle, states, result)
 
 
-def _usual_guide(puzzle: "Puzzle") -> "Heuristic":
+def _usual_heuristic(puzzle: "Puzzle") -> "Heuristic":
     """The best that there is; where patterns turn out not to be, the puzzle's own."""
     from undershoot.bundles.loading import default_heuristic
     from undershoot.errors import NotAvailable
@@ -156,7 +156,7 @@ def _step_through(console: Any, puzzle: "Puzzle", states: "States", result: "Res
         console.print(puzzle.draw(np.asarray(at)[None]))
 
 
-def _show_many(puzzle: "Puzzle", states: "States", guide: "Heuristic", results: "list[Result]", show: bool, why: str) -> None:
+def _show_many(puzzle: "Puzzle", states: "States", used: "Heuristic", results: "list[Result]", show: bool, why: str) -> None:
     """For each the state, the solution, and in one line what is known of it."""
     console = stdout()
     for i, result in enumerate(results):
@@ -175,4 +175,4 @@ def _show_many(puzzle: "Puzzle", states: "States", guide: "Heuristic", results: 
         f"{len(solved):,} of {len(results):,} solved, {proven:,} proven optimal, "
         f"{sum(result.expanded for result in results):,} expanded"
     )
-    console.print(f"{why}; heuristic {guide.name}: {guide.guarantee}")
+    console.print(f"{why}; heuristic {used.name}: {used.guarantee}")

@@ -36,7 +36,7 @@ from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.catalogue import puzzle as by_name
 from undershoot.puzzles.puzzle import Puzzle
-from undershoot.search.astar import solve_batch
+from undershoot.search.astar import astar_batch
 from undershoot.search.options import SearchOptions, Ties
 from undershoot.search.solving import solve
 
@@ -143,10 +143,10 @@ def do_search(spec: dict[str, Any], inputs: Inputs) -> Files:
     posed = instances(puzzle, spec["population"])
     rows = slice(spec["start"], spec["stop"])
     states = posed.states[rows]
-    heuristic = _guide(puzzle, spec, inputs)
+    heuristic = _heuristic(puzzle, spec, inputs)
     distances = _oracle(spec["puzzle"], spec.get("radius"))
     options = SearchOptions(weight=spec["weight"], ties=Ties(spec["ties"]), max_expanded=spec["budget"])
-    batch = solve_batch(puzzle, states, heuristic, options)
+    batch = astar_batch(puzzle, states, heuristic, options)
     results, count = batch.results, len(states)
     columns: dict[str, Any] = {
         "puzzle": [puzzle.name] * count,
@@ -257,7 +257,7 @@ def _wanted(puzzle: Puzzle, spec: dict[str, Any], method: str) -> Wanted:
     )
 
 
-def _guide(puzzle: Puzzle, spec: dict[str, Any], inputs: Inputs) -> Heuristic:
+def _heuristic(puzzle: Puzzle, spec: dict[str, Any], inputs: Inputs) -> Heuristic:
     if "training" in inputs:
         return bundle_of(inputs["training"], "bundle").raw
     if "space" in inputs:

@@ -14,7 +14,7 @@ from undershoot.kernels.compiler import compiled_loop, inner, pasted
 from undershoot.kernels.prefetch import prefetch
 from undershoot.search.expansion import expand, is_goal, let_wait
 from undershoot.search.hash_index import make_room_in_index
-from undershoot.search.heads import bucket_at, count_expansion, row_at
+from undershoot.search.heads import bucket_at, count_expansion, layer_at
 from undershoot.search.nodes import CLOSED, WAITING, f_of, is_wrong, make_room_for_nodes, value_in_state
 from undershoot.search.open_list import make_room_in_open_list, pop, push
 from undershoot.search.workspace import (
@@ -35,49 +35,50 @@ AHEAD = 8
 
 @compiled_loop
 def advance(
-    ws: Workspace, moves: Moves, guide: Any, rules: Rules, values: F32, out: States, quantum: Number, first: Number
+    ws: Workspace, moves: Moves, guide: Any, rules: Rules, values: F32, out: States, quantum: Number, first_lane: Number
 ) -> tuple[Number, Number]:
     """One round of every search that runs; or, with the guide in the loop, so many rounds that it ends.
 
-    In the loop they run one after another, beginning with search `first`, until together they have made `quantum` expansions.
-    Otherwise new nodes get their values from `values`, float32[R], and the states of those that come up are written to `out`,
-    uint8[R, n], whose values are expected at the next call. Returns the number of rows of `out`, and the search to begin with.
+    In the loop they run one after another, beginning with that in `first_lane`, until together they have made `quantum`
+    expansions. Otherwise new nodes get their values from `values`, float32[R], and the states of those that come up are written
+    to `out`, uint8[R, n], whose values are expected at the next call. Returns the number of rows of `out`, and the lane to
+    begin with.
     """
     rows, left, count = np.int64(0), np.int64(quantum), ws.searches.shape[0]
     for turn in range(count):
-        i = (first + turn) % count
+        lane = (first_lane + turn) % count
         if not rules.in_loop:
-            _ask_ahead(ws, i, values, rules)
-        search = ws.searches[i]
+            _ask_ahead(ws, lane, values, rules)
+        search = ws.searches[lane]
         if search.status != RUNNING:
             continue
         if left <= 0:
-            return rows, i
-        before = search.expanded
-        search.status = _rounds(ws, i, moves, guide, rules, values, before + left)
+            return rows, lane
+        expanded_before = search.expanded
+        search.status = _rounds(ws, lane, moves, guide, rules, values, expanded_before + left)
         if not rules.in_loop:
             if search.status == RUNNING:
-                rows = _write_new_states(ws, i, moves.cells, rows, out)
+                rows = _write_new_states(ws, lane, moves.cells, rows, out)
             continue
-        left -= search.expanded - before
+        left -= search.expanded - expanded_before
         if search.status == RUNNING:
-            return rows, i
+            return rows, lane
         if search.status == OUT_OF_MEMORY:
             left = np.int64(0)  # what it holds is given back before the next one runs
     return rows, np.int64(0)
 
 
 @pasted
-def _rounds(ws: Workspace, i: Number, moves: Moves, guide: Any, rules: Rules, values: F32, most: Number) -> Number:
+def _rounds(ws: Workspace, lane: Number, moves: Moves, guide: Any, rules: Rules, values: F32, most: Number) -> Number:
     """One round, or in the loop rounds until there are `most` expansions. Returns the status."""
-    search = ws.searches[i]
+    search = ws.searches[lane]
     while True:
         if not _make_room(ws, search, rules, rules.per_step * moves.plan.legal.shape[1] + 1):
             return OUT_OF_MEMORY
-        status = _push_those_that_wait(ws, i, moves, rules, values)
+        status = _push_those_that_wait(ws, lane, moves, rules, values)
         if status != RUNNING or search.expanded >= most:
             return status
-        status = _take_and_expand(ws, i, moves, guide, rules)
+        status = _take_and_expand(ws, lane, moves, guide, rules)
         if status != RUNNING or not rules.in_loop:
             return status
 
@@ -97,16 +98,16 @@ def _make_room(ws: Workspace, search: Record, rules: Rules, children: Number) ->
 
 
 @inner
-def _push_those_that_wait(ws: Workspace, i: Number, moves: Moves, rules: Rules, values: F32) -> Number:
+def _push_those_that_wait(ws: Workspace, lane: Number, moves: Moves, rules: Rules, values: F32) -> Number:
     """Into the open list, new ones with their values, which outside the loop were checked already. RUNNING, or why not."""
-    search = ws.searches[i]
+    search = ws.searches[lane]
     row = search.first_row
     for k in range(search.waiting):
-        number = ws.waiting[i, k]
+        number = ws.waiting[lane, k]
         if number < 0:
             continue
         node = ws.nodes[search.nodes_at + number]
-        if ws.is_new[i, k]:
+        if ws.needs_value[lane, k]:
             if not rules.in_loop:
                 node.h = values[row]
                 row += 1
@@ -122,9 +123,9 @@ def _push_those_that_wait(ws: Workspace, i: Number, moves: Moves, rules: Rules, 
 
 
 @pasted
-def _take_and_expand(ws: Workspace, i: Number, moves: Moves, guide: Any, rules: Rules) -> Number:
+def _take_and_expand(ws: Workspace, lane: Number, moves: Moves, guide: Any, rules: Rules) -> Number:
     """Take up to `per_step` nodes from the open list and expand them. Returns the status."""
-    search = ws.searches[i]
+    search = ws.searches[lane]
     status: Number = np.int64(RUNNING)
     for taken in range(rules.per_step):
         if taken > 0 and search.expanded >= rules.most_expanded:
@@ -137,7 +138,7 @@ def _take_and_expand(ws: Workspace, i: Number, moves: Moves, guide: Any, rules: 
             if number >= 0:
                 # It is not wanted now, but may be after the children that wait: it goes back with them.
                 ws.nodes[search.nodes_at + number].flags |= WAITING
-                let_wait(ws, i, number, np.bool_(False))
+                let_wait(ws, lane, number, np.bool_(False))
             break
         if search.expanded >= rules.most_expanded:
             return OVER_BUDGET
@@ -146,7 +147,7 @@ def _take_and_expand(ws: Workspace, i: Number, moves: Moves, guide: Any, rules: 
         node = ws.nodes[search.nodes_at + number]
         node.flags = CLOSED
         if not is_goal(node, moves):
-            status = max(status, expand(ws, i, number, moves, guide))
+            status = max(status, expand(ws, lane, number, moves, guide))
             continue
         if not has_solution or node.g < search.incumbent:
             search.incumbent, search.goal = node.g, number
@@ -156,13 +157,13 @@ def _take_and_expand(ws: Workspace, i: Number, moves: Moves, guide: Any, rules: 
 
 
 @inner
-def _write_new_states(ws: Workspace, i: Number, cells: Number, rows: Number, out: States) -> Number:
+def _write_new_states(ws: Workspace, lane: Number, cells: Number, rows: Number, out: States) -> Number:
     """The states of nodes that wait for their values go to `out`, from row `rows` on. Returns the first row after them."""
-    search = ws.searches[i]
+    search = ws.searches[lane]
     search.first_row = rows
     for k in range(search.waiting):
-        if ws.waiting[i, k] >= 0 and ws.is_new[i, k]:
-            node = ws.nodes[search.nodes_at + ws.waiting[i, k]]
+        if ws.waiting[lane, k] >= 0 and ws.needs_value[lane, k]:
+            node = ws.nodes[search.nodes_at + ws.waiting[lane, k]]
             for cell in range(cells):
                 out[rows, cell] = value_in_state(node, cell)
             rows += 1
@@ -170,9 +171,9 @@ def _write_new_states(ws: Workspace, i: Number, cells: Number, rows: Number, out
 
 
 @inner
-def _ask_ahead(ws: Workspace, i: Number, values: F32, rules: Rules) -> None:
+def _ask_ahead(ws: Workspace, lane: Number, values: F32, rules: Rules) -> None:
     """The searches take turns and each finds its memory cold: ask for what those a few turns ahead will touch."""
-    far, near = i + 2 * AHEAD, i + AHEAD
+    far, near = lane + 2 * AHEAD, lane + AHEAD
     if far < ws.searches.shape[0]:
         search = ws.searches[far]
         if search.status == RUNNING:
@@ -191,17 +192,17 @@ def _ask_ahead(ws: Workspace, i: Number, values: F32, rules: Rules) -> None:
 
 
 @inner
-def _ask_for_buckets(ws: Workspace, i: Number, values: F32, rules: Rules) -> None:
+def _ask_for_buckets(ws: Workspace, lane: Number, values: F32, rules: Rules) -> None:
     """Fetch the buckets into which the nodes that wait will go, and what is looked at when one is taken."""
-    search = ws.searches[i]
+    search = ws.searches[lane]
     row = search.first_row
     prefetch(ws.heads, search.heads_at + search.least_f)
-    prefetch(ws.rows, row_at(search, search.least_f))
+    prefetch(ws.layers, layer_at(search, search.least_f))
     for k in range(search.waiting):
-        if ws.waiting[i, k] >= 0:
-            node = ws.nodes[search.nodes_at + ws.waiting[i, k]]
+        if ws.waiting[lane, k] >= 0:
+            node = ws.nodes[search.nodes_at + ws.waiting[lane, k]]
             f = f_of(node, rules)
-            if ws.is_new[i, k]:
+            if ws.needs_value[lane, k]:
                 f = node.g + rules.weight * np.float64(values[row])
                 row += 1
             prefetch(ws.buckets, bucket_at(search, np.int64(f), np.int64(node.g)))

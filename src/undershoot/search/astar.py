@@ -34,7 +34,7 @@ class Batch:
     """uint8[N, n] if they were asked for: one state of each search, each equally likely among those that it expanded."""
 
 
-def solve_batch(
+def astar_batch(
     puzzle: Problem,
     states: States,
     heuristic: Heuristic,
@@ -58,8 +58,8 @@ def solve_batch(
 
     def collect(ended: Iterator[tuple[int, Result]]) -> None:
         nonlocal done
-        for number, result in ended:
-            results[number] = result
+        for instance, result in ended:
+            results[instance] = result
             with lock:
                 done += 1
                 if progress is not None:

@@ -65,8 +65,8 @@ def check_request(puzzle: Problem, states: States, heuristic: Heuristic) -> None
         raise UndershootError(f"the heuristic {heuristic.name} belongs to another puzzle than {puzzle.name}")
 
 
-def conclude(puzzle: Problem, guide: Heuristic, starts: States, endings: Sequence[Ending]) -> list[Result]:
-    """What follows from how the searches from `starts`, uint8[K, n], ended that `guide` guided.
+def conclude(puzzle: Problem, heuristic: Heuristic, starts: States, endings: Sequence[Ending]) -> list[Result]:
+    """What follows from how the searches from `starts`, uint8[K, n], ended that `heuristic` guided.
 
     Nothing follows from a solution that is none: each is played from its start first.
     """
@@ -78,22 +78,22 @@ def conclude(puzzle: Problem, guide: Heuristic, starts: States, endings: Sequenc
     for k, ending in enumerate(endings):
         if ending.cost is not None and ending.cost != played[k]:
             raise _is_none(puzzle, starts[k : k + 1], ending.cost, played[k])
-    above = _overestimates(puzzle, guide, endings, actions, ends)
-    least = puzzle.base_heuristic(starts)
-    if guide.guarantee.is_proven:
-        least = np.maximum(least, [ending.start_value for ending in endings])
+    overestimates = _overestimates(puzzle, heuristic, endings, actions, ends)
+    known_bounds = puzzle.base_heuristic(starts)
+    if heuristic.guarantee.is_proven:
+        known_bounds = np.maximum(known_bounds, [ending.start_value for ending in endings])
     parity = puzzle.cost_parity(starts) if puzzle.has_cost_parity else None
     results = []
     for k, ending in enumerate(endings):
-        lower = math.ceil(max(_bound(ending, guide.guarantee), float(least[k])))
+        lower = math.ceil(max(_bound(ending, heuristic.guarantee), float(known_bounds[k])))
         if parity is not None:
             lower += (lower ^ int(parity[k])) & 1
         if ending.cost is not None and lower > ending.cost:
             raise Contradiction(
-                f"a solution of cost {ending.cost} was found where {guide.name}, which claims that it {guide.guarantee}, "
-                f"implies at least {lower}: {puzzle.format(starts[k : k + 1])}"
+                f"a solution of cost {ending.cost} was found where {heuristic.name}, which claims that it "
+                f"{heuristic.guarantee}, implies at least {lower}: {puzzle.format(starts[k : k + 1])}"
             )
-        results.append(_result(puzzle, guide, ending, lower, int(above[k])))
+        results.append(_result(puzzle, heuristic, ending, lower, int(overestimates[k])))
     return results
 
 
@@ -106,14 +106,14 @@ def _is_none(puzzle: Problem, start: States, cost: int, played: int) -> Contradi
     )
 
 
-def _result(puzzle: Problem, guide: Heuristic, ending: Ending, lower_bound: int, overestimates: int) -> Result:
+def _result(puzzle: Problem, heuristic: Heuristic, ending: Ending, lower_bound: int, overestimates: int) -> Result:
     names = puzzle.table.action_names
     return Result(
         status=ending.status,
         actions=tuple(names[action] for action in ending.actions.tolist()),
         cost=ending.cost,
         lower_bound=lower_bound,
-        optimality=_optimality(ending, lower_bound, guide.guarantee),
+        optimality=_optimality(ending, lower_bound, heuristic.guarantee),
         expanded=ending.expanded,
         expanded_below=ending.expanded_below,
         generated=ending.generated,
@@ -160,7 +160,7 @@ def _optimality(ending: Ending, lower_bound: int, guarantee: Guarantee) -> Optim
     return Optimality(OptimalityKind.BOUNDED, factor=min(factors), provided=provided)
 
 
-def _overestimates(puzzle: Problem, guide: Heuristic, endings: Sequence[Ending], actions: I32, ends: I64) -> I64:
+def _overestimates(puzzle: Problem, heuristic: Heuristic, endings: Sequence[Ending], actions: I32, ends: I64) -> I64:
     """int64[K]: how many states of each path have h above what the path still costs."""
     if not len(actions):
         return np.zeros(len(endings), dtype=np.int64)
@@ -170,23 +170,23 @@ def _overestimates(puzzle: Problem, guide: Heuristic, endings: Sequence[Ending],
     np.cumsum(forward_plan(puzzle.table).cost[puzzle.table.contexts_of(states), actions], out=walked[1:])
     to_go = np.repeat(walked[ends], lengths) - walked[:-1]
     values = np.concatenate([ending.path_values for ending in endings])
-    check_claim(puzzle, guide, states, values, to_go)
+    check_claim(puzzle, heuristic, states, values, to_go)
     over = np.concatenate([[0], np.cumsum(values > to_go)])
     return np.asarray(over[ends] - over[ends - lengths], dtype=np.int64)
 
 
-def check_claim(puzzle: Problem, guide: Heuristic, states: States, values: F32, costs: I64) -> None:
+def check_claim(puzzle: Problem, heuristic: Heuristic, states: States, values: F32, costs: I64) -> None:
     """A value above what a state was found to cost, at most, refutes the claim that h never overestimates.
 
     costs: int64[B]. Of a claim within R, only where that is at most R.
     """
-    guarantee = guide.guarantee
+    guarantee = heuristic.guarantee
     if guarantee.standing is not Standing.PROVEN:
         return
     above = (values > costs) & (costs <= (MAX_COST if guarantee.within is None else guarantee.within))
     if above.any():
         row = int(np.argmax(above))
         raise Contradiction(
-            f"{guide.name} claims that it {guarantee}, but says {values[row]:g} of a state from which a solution "
+            f"{heuristic.name} claims that it {guarantee}, but says {values[row]:g} of a state from which a solution "
             f"costs {costs[row]}: {puzzle.format(states[row : row + 1])}. Nothing follows from its claim"
         )

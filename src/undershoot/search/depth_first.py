@@ -18,7 +18,7 @@ from undershoot.kernels.sums import Sums, shared_out, sum_of
 from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.pairs import Pair, classify_pairs
 
-RUNNING, FOUND, EXHAUSTED, WRONG_VALUE = 0, 1, 2, 3
+SEARCHING, FOUND, EXHAUSTED, REFUSED = 0, 1, 2, 3
 NEVER = 2**40
 """A bound that nothing passes."""
 SMALL = ("arrival", "context", "step", "children", "visited", "is_expanded")
@@ -122,7 +122,7 @@ def plant(tree: Tree, moves: TreeMoves, guide: Any, start: States, path: U16, le
         depth += ONE
     progress, row = tree.progress[0], tree.rows[depth]
     progress.depth = progress.root_depth = progress.deepest = depth
-    progress.status, progress.next_bound, progress.next_base = RUNNING, NEVER, NEVER
+    progress.status, progress.next_bound, progress.next_base = SEARCHING, NEVER, NEVER
     row.f = row.cost + whole(value_of(guide, tree.states, 0, tree.kept, depth))
 
 
@@ -158,7 +158,7 @@ def search_tree(
     """Search below the planted node until the goal is found, everything is cut off, or `most` nodes were expanded.
 
     split: nodes at this depth are not searched; the steps that lead to them are written to `paths`. Returns how many were; if
-    there is no more room the search stops, and `status` is still RUNNING. cut: what is noted of what is cut off.
+    there is no more room the search stops, and `status` is still SEARCHING. cut: what is noted of what is cut off.
     """
     progress, written, width = tree.progress[0], np.int64(0), np.uint64(moves.plan.legal.shape[1])
     depth, root_depth, stop = np.uint64(progress.depth), np.uint64(progress.root_depth), progress.expanded + most
@@ -172,7 +172,7 @@ def search_tree(
                 break
             progress.deepest = max(np.uint64(progress.deepest), depth)
             _expand(tree, moves, guide, base, depth, bound, cut)
-            if progress.status == WRONG_VALUE:
+            if progress.status == REFUSED:
                 break
         if row.visited == row.children:
             if depth == root_depth:
@@ -213,7 +213,7 @@ def _expand(tree: Tree, moves: TreeMoves, guide: Any, base: Sums, depth: Number,
         cost = g + np.int64(plan.cost[context, step])
         h = whole(value_after(guide, plan, context, step, tree.states, 0, tree.kept, depth, bound - cost))
         if h < 0:  # no number, or infinite
-            progress.status = WRONG_VALUE
+            progress.status = REFUSED
         f = cost + max(h, np.int64(0))
         if f <= bound:
             tree.children[free] = step | (np.uint64(f) << SHIFT)

@@ -28,44 +28,43 @@ def is_goal(node: Record, moves: Moves) -> Number:
 
 
 @pasted
-def expand(ws: Workspace, i: Number, number: Number, moves: Moves, guide: Any) -> Number:
-    """Make the children of a node of search i. Returns RUNNING, or TOO_DEAR if one of them costs too much."""
-    search = ws.searches[i]
-    node = ws.nodes[search.nodes_at + number]
-    context, g = np.int64(node.context), np.int64(node.g)
-    ws.kept[PARENT, 0] = node.kept
-    copy_state(node, ws.family[PARENT])
+def expand(ws: Workspace, lane: Number, number: Number, moves: Moves, guide: Any) -> Number:
+    """Make the children of a node. Returns RUNNING, or TOO_DEAR if one of them costs too much."""
+    search = ws.searches[lane]
+    parent = ws.nodes[search.nodes_at + number]
+    context, parent_g = np.int64(parent.context), np.int64(parent.g)
+    ws.kept[PARENT, 0] = parent.kept
+    copy_state(parent, ws.family[PARENT])
     status: Number = np.int64(RUNNING)
-    for row in range(1, 1 + _make_children(ws, search, context, node.undo, moves)):
-        child = ws.family[row]
-        step = child.step
-        cost = g + moves.plan.cost[context, step]
-        known, slot = look_up(ws, search, child)
-        if cost > MAX_COST:
+    for row in range(1, 1 + _make_children(ws, search, context, parent.undo, moves)):
+        step = ws.family[row].step
+        g = parent_g + moves.plan.cost[context, step]
+        child, slot = look_up(ws, search, ws.family[row])
+        if g > MAX_COST:
             status = TOO_DEAR
             continue
-        is_new = known < 0
-        if is_new:
-            known = _store(ws, search, row, slot, context, moves, guide)
-        reached = ws.nodes[search.nodes_at + known]
-        if not is_new:
-            if reached.g <= cost:
+        needs_value = child < 0
+        if needs_value:
+            child = _store(ws, search, row, slot, context, moves, guide)
+        node = ws.nodes[search.nodes_at + child]
+        if not needs_value:
+            if node.g <= g:
                 continue
-            search.reopened += (reached.flags & CLOSED) != 0
-            if reached.flags & WAITING:
-                is_new = _withdraw(ws, i, known)
-        reached.parent, reached.g = number, cost
-        reached.action, reached.undo = step, moves.undo[context, step]
-        reached.context, reached.flags = moves.plan.landing[context, step], OPEN | WAITING
-        let_wait(ws, i, known, is_new)
+            search.reopened += (node.flags & CLOSED) != 0
+            if node.flags & WAITING:
+                needs_value = _withdraw(ws, lane, child)
+        node.parent, node.g = number, g
+        node.action, node.undo = step, moves.undo[context, step]
+        node.context, node.flags = moves.plan.landing[context, step], OPEN | WAITING
+        let_wait(ws, lane, child, needs_value)
     return status
 
 
 @inner
-def let_wait(ws: Workspace, i: Number, number: Number, is_new: Number) -> None:
-    """A node is to be pushed in the next round. is_new: once it has its value."""
-    search = ws.searches[i]
-    ws.waiting[i, search.waiting], ws.is_new[i, search.waiting] = number, is_new
+def let_wait(ws: Workspace, lane: Number, number: Number, needs_value: Number) -> None:
+    """A node is to be pushed in the next round. needs_value: once it has one."""
+    search = ws.searches[lane]
+    ws.waiting[lane, search.waiting], ws.needs_value[lane, search.waiting] = number, needs_value
     search.waiting += 1
 
 
@@ -126,11 +125,11 @@ def _store(ws: Workspace, search: Record, row: Number, slot: Number, context: Nu
 
 
 @inner
-def _withdraw(ws: Workspace, i: Number, number: Number) -> Number:
+def _withdraw(ws: Workspace, lane: Number, number: Number) -> Number:
     """A node that waits was reached more cheaply: it will wait at the end instead. Returns whether it has no value yet."""
-    is_new = False
-    for k in range(ws.searches[i].waiting):
-        if ws.waiting[i, k] == number:
-            ws.waiting[i, k] = -1
-            is_new = ws.is_new[i, k] != 0
-    return is_new
+    needs_value = False
+    for k in range(ws.searches[lane].waiting):
+        if ws.waiting[lane, k] == number:
+            ws.waiting[lane, k] = -1
+            needs_value = ws.needs_value[lane, k] != 0
+    return needs_value

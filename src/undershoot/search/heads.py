@@ -1,6 +1,6 @@
 """The heads of a search: how many nodes it expanded by f, and, if f is whole, the table of buckets of its open list.
 
-A region of heads holds, for f and g below `span`: expansions[f]; and for buckets, row[f] and bucket[f, g].
+A region of heads holds, for f and g below `span`: expansions[f]; and for buckets, layer[f] and bucket[f, g].
 """
 
 import numpy as np
@@ -25,8 +25,8 @@ def heads_size(span: Number, buckets: Number) -> Number:
 
 
 @inner
-def row_at(search: Record, f: Number) -> Number:
-    """Where row[f] is."""
+def layer_at(search: Record, f: Number) -> Number:
+    """Where layer[f] is."""
     return search.heads_at + search.span + f
 
 
@@ -38,11 +38,11 @@ def bucket_at(search: Record, f: Number, g: Number) -> Number:
 
 @inner
 def clear_heads(ws: Workspace, search: Record, buckets: Number) -> None:
-    """As at the beginning; only rows that were used are touched."""
+    """As at the beginning; only layers that were used are touched."""
     for f in range(search.span):
         ws.heads[search.heads_at + f] = 0
-        if buckets and ws.heads[row_at(search, f)]:
-            ws.heads[row_at(search, f)] = 0
+        if buckets and ws.heads[layer_at(search, f)]:
+            ws.heads[layer_at(search, f)] = 0
             for g in range(search.span):
                 ws.heads[bucket_at(search, f, g)] = 0
 
@@ -65,7 +65,7 @@ def widen_heads(ws: Workspace, search: Record, f: Number, buckets: Number) -> Nu
     for k in range(old_span):
         ws.heads[place + k] = ws.heads[old_at + k]
         if buckets:
-            ws.heads[row_at(search, k)] = ws.heads[old_at + old_span + k]
+            ws.heads[layer_at(search, k)] = ws.heads[old_at + old_span + k]
             for g in range(old_span):
                 ws.heads[bucket_at(search, k, g)] = ws.heads[old_at + 2 * old_span + k * old_span + g]
     release(ws.heads, ws.pools, HEADS, old_at, old_size)

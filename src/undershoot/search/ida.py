@@ -25,8 +25,8 @@ from undershoot.search.depth_first import (
     EXHAUSTED,
     FOUND,
     NEVER,
-    RUNNING,
-    WRONG_VALUE,
+    REFUSED,
+    SEARCHING,
     CutOff,
     Tree,
     make_tree,
@@ -185,7 +185,7 @@ class Deepening:
     def _search(self, tree: Tree, guide: Any, bound: int) -> None:
         """Go on until the planted node is exhausted, the goal is found, or the search was stopped."""
         progress, slice_size = tree.progress[0], FIRST_SLICE
-        while progress["status"] == RUNNING and self.limit_met is None and self.actions is None:
+        while progress["status"] == SEARCHING and self.limit_met is None and self.actions is None:
             most = self._reserve(slice_size)
             before, began = {name: int(progress[name]) for name in COUNTERS}, time.perf_counter()
             search_tree(tree, self.moves, guide, self.base, bound, most, -1, NOTHING, self.cut)
@@ -197,14 +197,14 @@ class Deepening:
                 if progress["status"] == FOUND and self.actions is None:
                     self.actions = self._path(tree)
             self._check_values(tree)
-            self._look_at_limits(progress["status"] == RUNNING)
+            self._look_at_limits(progress["status"] == SEARCHING)
             slice_size = max(
                 1, min(int(slice_size * SECONDS_A_SLICE / max(1e-6, time.perf_counter() - began)), 100 * slice_size)
             )
 
     def _check_values(self, tree: Tree) -> None:
         """Refuse a value that no search can go on with."""
-        if tree.progress[0]["status"] == WRONG_VALUE:
+        if tree.progress[0]["status"] == REFUSED:
             state = self.puzzle.format(tree.states[:1])
             raise UndershootError(
                 f"the heuristic {self.heuristic.name} gives no number from 0 for a state one move from {state}"
@@ -234,7 +234,7 @@ class Deepening:
         """One iteration over subtrees, which threads take one by one."""
         before = dict(self.counts)
         tree, paths, length = self._subtrees(bound)
-        if tree.progress[0]["status"] == RUNNING and self.limit_met is None:
+        if tree.progress[0]["status"] == SEARCHING and self.limit_met is None:
             self.counts = before  # there is no room for so many, and none may be left out
             return self._iterate_alone(bound)
         least = [int(tree.progress[0]["next_bound"])], [int(tree.progress[0]["next_base"])]
@@ -275,7 +275,7 @@ class Deepening:
             if at["status"] == FOUND:
                 self.actions = self._path(tree)
             self._check_values(tree)
-            self._look_at_limits(at["status"] == RUNNING)
+            self._look_at_limits(at["status"] == SEARCHING)
             if at["status"] != EXHAUSTED or written >= SUBTREES * self.threads or not written:
                 break
         return tree, paths[:written], split

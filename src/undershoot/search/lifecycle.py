@@ -29,16 +29,16 @@ MOST_KEPT_SLOTS = 1 << 14
 
 @compiled_loop
 def begin(
-    ws: Workspace, where: I64, starts: States, moves: Moves, values: F32, kept: I32, rules: Rules, rows: Number, out: States
+    ws: Workspace, lanes: I64, starts: States, moves: Moves, values: F32, kept: I32, rules: Rules, rows: Number, out: States
 ) -> Number:
-    """Let the searches `where` begin with these states. Returns the number of rows in `out`.
+    """Let searches begin with these states in `lanes`. Returns the number of rows in `out`.
 
     values, kept: what a guide in the loop says of the states and keeps beside them; otherwise their values are due.
 
     Where there is no room to begin, the search ends with OUT_OF_MEMORY.
     """
-    for k in range(where.shape[0]):
-        search = ws.searches[where[k]]
+    for k in range(lanes.shape[0]):
+        search = ws.searches[lanes[k]]
         if search.nodes_size > 0:
             clear_heads(ws, search, rules.buckets)
         elif not _take_regions(ws, search, rules.buckets):
@@ -51,7 +51,7 @@ def begin(
         node = ws.nodes[search.nodes_at]
         node.h, node.kept = values[k], kept[k]
         index_all_nodes(ws, search)
-        let_wait(ws, where[k], np.int64(0), np.bool_(True))
+        let_wait(ws, lanes[k], np.int64(0), np.bool_(True))
         if not rules.in_loop:
             search.first_row = rows
             for cell in range(moves.cells):
@@ -117,10 +117,10 @@ def _store_start(ws: Workspace, search: Record, starts: States, row: Number, mov
 
 
 @compiled_loop
-def end(ws: Workspace, where: I64, keep: Number) -> None:
-    """Give back the memory of these searches; with `keep`, only what is large, and the next ones use the rest."""
-    for k in range(where.shape[0]):
-        search = ws.searches[where[k]]
+def end(ws: Workspace, lanes: I64, keep: Number) -> None:
+    """Give back the memory of the searches in `lanes`; with `keep`, only what is large, and the next ones use the rest."""
+    for k in range(lanes.shape[0]):
+        search = ws.searches[lanes[k]]
         search.status = IDLE
         if search.nodes_size > 0 and (not keep or search.index_size > MOST_KEPT_SLOTS):
             _release_regions(ws, search)

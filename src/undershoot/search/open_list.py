@@ -8,7 +8,7 @@ import numpy as np
 
 from undershoot.arrays import Number, Record
 from undershoot.kernels.compiler import inner
-from undershoot.search.heads import bucket_at, row_at, widen_heads
+from undershoot.search.heads import bucket_at, layer_at, widen_heads
 from undershoot.search.memory import enlarge
 from undershoot.search.nodes import NO_NODE, OPEN, f_of
 from undershoot.search.workspace import ENTRIES, NEEDS_HEAP, OUT_OF_MEMORY, RUNNING, Rules, Workspace
@@ -78,10 +78,10 @@ def _push_to_bucket(ws: Workspace, search: Record, f: Number, g: Number, number:
         else:
             bucket.head = link
         bucket.tail = link
-    row = ws.rows[row_at(search, f)]
-    if row.held == 0 or (row.g < g if deep else row.g > g):
-        row.g = g
-    row.held += 1
+    layer = ws.layers[layer_at(search, f)]
+    if layer.held == 0 or (layer.g < g if deep else layer.g > g):
+        layer.g = g
+    layer.held += 1
     search.least_f = min(search.least_f, f)
 
 
@@ -100,13 +100,13 @@ def _free_entry(ws: Workspace, search: Record) -> Number:
 def _pop_from_bucket(ws: Workspace, search: Record, deep: Number) -> tuple[Number, Number, Number]:
     """The first node of the first bucket that holds one, with its f and g; NO_NODE if all are empty."""
     f = search.least_f
-    while f < search.span and ws.rows[row_at(search, f)].held == 0:
+    while f < search.span and ws.layers[layer_at(search, f)].held == 0:
         f += 1
     search.least_f = f
     if f >= search.span:
         return np.int64(NO_NODE), 0.0, np.int64(0)
-    row = ws.rows[row_at(search, f)]
-    g = np.int64(row.g)
+    layer = ws.layers[layer_at(search, f)]
+    g = np.int64(layer.g)
     while ws.buckets[bucket_at(search, f, g)].head == 0:
         g += -1 if deep else 1
     bucket = ws.buckets[bucket_at(search, f, g)]
@@ -114,21 +114,21 @@ def _pop_from_bucket(ws: Workspace, search: Record, deep: Number) -> tuple[Numbe
     entry = ws.entries[search.entries_at + link - 1]
     number = np.int64(entry.node)
     bucket.head = entry.next
-    row.held -= 1
-    row.g = g
+    layer.held -= 1
+    layer.g = g
     entry.next = search.entry_to_reuse
     search.entry_to_reuse = link
     return number, np.float64(f), g
 
 
 @inner
-def _comes_before(f: Number, tie: Number, place: Record) -> Number:
-    return f < place.f or (f == place.f and tie < place.tie)
+def _comes_before(f: Number, tie: Number, entry: Record) -> Number:
+    return f < entry.f or (f == entry.f and tie < entry.tie)
 
 
 @inner
-def _put(place: Record, f: Number, tie: Number, node: Number) -> None:
-    place.f, place.tie, place.node = f, tie, node
+def _put(entry: Record, f: Number, tie: Number, node: Number) -> None:
+    entry.f, entry.tie, entry.node = f, tie, node
 
 
 @inner
@@ -141,10 +141,10 @@ def _push_to_heap(ws: Workspace, search: Record, f: Number, g: Number, number: N
     k = search.entries_used
     search.entries_used += 1
     while k > 0:
-        above = ws.heap[search.entries_at + ((k - 1) >> 1)]
-        if not _comes_before(f, tie, above):
+        upper = ws.heap[search.entries_at + ((k - 1) >> 1)]
+        if not _comes_before(f, tie, upper):
             break
-        _put(ws.heap[search.entries_at + k], above.f, above.tie, above.node)
+        _put(ws.heap[search.entries_at + k], upper.f, upper.tie, upper.node)
         k = (k - 1) >> 1
     _put(ws.heap[search.entries_at + k], f, tie, np.uint64(number))
 
@@ -154,25 +154,25 @@ def _pop_from_heap(ws: Workspace, search: Record, deep: Number) -> tuple[Number,
     """The first node with its f and g; NO_NODE if there is none."""
     if search.entries_used == 0:
         return np.int64(NO_NODE), 0.0, np.int64(0)
-    first = ws.heap[search.entries_at]
-    f, number = first.f, np.int64(first.node)
-    g = np.int64((~first.tie if deep else first.tie) >> HALF)
+    top = ws.heap[search.entries_at]
+    f, number = top.f, np.int64(top.node)
+    g = np.int64((~top.tie if deep else top.tie) >> HALF)
     search.entries_used -= 1
     # The last entry fills the gap and sinks to where it belongs.
     last = ws.heap[search.entries_at + search.entries_used]
     last_f, last_tie, last_node = last.f, last.tie, last.node
     k = np.int64(0)
     while True:
-        below = 2 * k + 1
-        if below >= search.entries_used:
+        child = 2 * k + 1
+        if child >= search.entries_used:
             break
-        other = ws.heap[search.entries_at + below + 1]
-        if below + 1 < search.entries_used and _comes_before(other.f, other.tie, ws.heap[search.entries_at + below]):
-            below += 1
-        least = ws.heap[search.entries_at + below]
-        if _comes_before(last_f, last_tie, least):
+        other = ws.heap[search.entries_at + child + 1]
+        if child + 1 < search.entries_used and _comes_before(other.f, other.tie, ws.heap[search.entries_at + child]):
+            child += 1
+        smaller = ws.heap[search.entries_at + child]
+        if _comes_before(last_f, last_tie, smaller):
             break
-        _put(ws.heap[search.entries_at + k], least.f, least.tie, least.node)
-        k = below
+        _put(ws.heap[search.entries_at + k], smaller.f, smaller.tie, smaller.node)
+        k = child
     _put(ws.heap[search.entries_at + k], last_f, last_tie, last_node)
     return number, f, g

@@ -33,24 +33,24 @@ class Paths(NamedTuple):
     """float32[K]: h of the starts; not a number where it was not asked for."""
 
 
-def read_paths(ws: Workspace, where: I64, moves: Moves) -> Paths:
-    """Of the searches `where`."""
-    lengths, costs, below = np.zeros((3, len(where)), dtype=np.int64)
-    _measure_paths(ws, where, moves, lengths, costs, below)
+def read_paths(ws: Workspace, lanes: I64, moves: Moves) -> Paths:
+    """Of the searches in `lanes`."""
+    lengths, costs, below = np.zeros((3, len(lanes)), dtype=np.int64)
+    _measure_paths(ws, lanes, moves, lengths, costs, below)
     ends = np.cumsum(lengths)
     actions = np.zeros(int(lengths.sum()), dtype=np.int32)
     states = np.zeros((len(actions), moves.cells), dtype=np.uint8)
     values = np.zeros(len(actions), dtype=np.float32)
-    _write_paths(ws, where, ends, actions, states, values)
-    start_values = np.full(len(where), np.nan, dtype=np.float32)
-    _write_start_values(ws, where, start_values)
+    _write_paths(ws, lanes, ends, actions, states, values)
+    start_values = np.full(len(lanes), np.nan, dtype=np.float32)
+    _write_start_values(ws, lanes, start_values)
     return Paths(ends, costs, below, actions, states, values, start_values)
 
 
 @compiled_loop
-def _measure_paths(ws: Workspace, where: I64, moves: Moves, lengths: I64, costs: I64, below: I64) -> None:
-    for k in range(where.shape[0]):
-        search = ws.searches[where[k]]
+def _measure_paths(ws: Workspace, lanes: I64, moves: Moves, lengths: I64, costs: I64, below: I64) -> None:
+    for k in range(lanes.shape[0]):
+        search = ws.searches[lanes[k]]
         number = search.goal
         while number >= 0:
             node = ws.nodes[search.nodes_at + number]
@@ -62,9 +62,9 @@ def _measure_paths(ws: Workspace, where: I64, moves: Moves, lengths: I64, costs:
 
 
 @compiled_loop
-def _write_paths(ws: Workspace, where: I64, ends: I64, actions: I32, states: States, values: F32) -> None:
-    for k in range(where.shape[0]):
-        search = ws.searches[where[k]]
+def _write_paths(ws: Workspace, lanes: I64, ends: I64, actions: I32, states: States, values: F32) -> None:
+    for k in range(lanes.shape[0]):
+        search = ws.searches[lanes[k]]
         number, row = search.goal, ends[k]
         while number >= 0:
             node = ws.nodes[search.nodes_at + number]
@@ -72,15 +72,15 @@ def _write_paths(ws: Workspace, where: I64, ends: I64, actions: I32, states: Sta
             if number >= 0:
                 row -= 1
                 actions[row] = node.action
-                before = ws.nodes[search.nodes_at + number]
-                values[row] = before.h
-                write_state(before, states, row)
+                previous = ws.nodes[search.nodes_at + number]
+                values[row] = previous.h
+                write_state(previous, states, row)
 
 
 @compiled_loop
-def _write_start_values(ws: Workspace, where: I64, values: F32) -> None:
-    for k in range(where.shape[0]):
-        search = ws.searches[where[k]]
+def _write_start_values(ws: Workspace, lanes: I64, values: F32) -> None:
+    for k in range(lanes.shape[0]):
+        search = ws.searches[lanes[k]]
         if search.stored > 0:
             values[k] = ws.nodes[search.nodes_at].h
 
@@ -94,15 +94,15 @@ def write_state(node: Record, states: States, row: Number) -> None:
 
 @compiled_loop
 def open_bounds(
-    ws: Workspace, where: I64, rules: Rules, base: Sums, guide_is_proven: Number, state: States, bounds: AnyArray
+    ws: Workspace, lanes: I64, rules: Rules, base: Sums, guide_is_proven: Number, state: States, bounds: AnyArray
 ) -> None:
     """Of each search the least g + h over open nodes, infinite if there are none, to bounds, float64[K].
 
     h is the analytic value, or the guide's if that is proven and larger. Where the solution is optimal anyway nothing is
     sought. state: uint8[1, n], to work in.
     """
-    for k in range(where.shape[0]):
-        search = ws.searches[where[k]]
+    for k in range(lanes.shape[0]):
+        search = ws.searches[lanes[k]]
         bounds[k] = np.inf
         settled = search.status == SOLVED and guide_is_proven and rules.weight == 1
         for number in range(0 if settled else search.stored):
@@ -117,10 +117,10 @@ def open_bounds(
 
 
 @compiled_loop
-def write_expanded(ws: Workspace, where: I64, random: U64, states: States) -> None:
+def write_expanded(ws: Workspace, lanes: I64, random: U64, states: States) -> None:
     """One of the expanded states of each search, the random[k] mod their number-th; the start if there is none."""
-    for k in range(where.shape[0]):
-        search = ws.searches[where[k]]
+    for k in range(lanes.shape[0]):
+        search = ws.searches[lanes[k]]
         expanded = np.uint64(0)
         for number in range(search.stored):
             expanded += np.uint64((ws.nodes[search.nodes_at + number].flags & CLOSED) != 0)

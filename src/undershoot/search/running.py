@@ -87,13 +87,13 @@ class Searches:
         # A search that is stopped for its time leaves its rows behind, and the one that follows it adds its start.
         rows = 1 if self.rules.in_loop else at_once * (options.expand_per_step * steps + 2)
         self.out: States = np.empty((rows, puzzle.table.cells), dtype=np.uint8)
-        self.number = np.full(at_once, -1, dtype=np.int64)
-        """int64[M]: which instance each search is for; -1 for none."""
+        self.instance = np.full(at_once, -1, dtype=np.int64)
+        """int64[M]: the instance that each lane is for; -1 for none."""
         self.began = np.zeros(at_once)
         self.spent = np.zeros(at_once)
         """In the loop, where searches run one after another: the seconds of each search's own turns."""
-        self.first = 0
-        """In the loop: the search whose turn it is."""
+        self.next_lane = 0
+        """In the loop: whose turn it is."""
         self.quantum = FIRST_QUANTUM if self.rules.in_loop else NO_LIMIT
         """Expansions before Python looks at the clock."""
         self.is_stopped = False
@@ -114,54 +114,54 @@ class Searches:
     def run(self) -> Iterator[tuple[int, Result]]:
         """Search until the queue is empty; yields the number of an instance and its result."""
         searches = self.workspace.searches
-        rows = self._begin(np.arange(len(self.number)), 0)
+        rows = self._begin(np.arange(len(self.instance)), 0)
         ended, running, is_short = lifecycle.tally(searches)
         while ended + running and not self.is_stopped:
             rows = self._advance_in_loop() if self.rules.in_loop else self._advance(self._evaluate(self.out[:rows]))
             if self.options.max_seconds is not None:
                 self._stop_late_ones(self.options.max_seconds)
             ended, running, is_short = lifecycle.tally(searches)
-            # In lock-step, reporting many at once is cheaper than one by one; a few places may stay empty for a while,
+            # In lock-step, reporting many at once is cheaper than one by one; a few lanes may stay empty for a while,
             # unless memory is short.
-            is_time = self.rules.in_loop or ended * 16 >= len(self.number) or is_short
+            is_time = self.rules.in_loop or ended * 16 >= len(self.instance) or is_short
             if ended and (is_time or not running):
-                those = np.flatnonzero(searches["status"] > ws.RUNNING)
-                yield from self._report(those)
-                self.number[those] = -1
-                lifecycle.end(self.workspace, those, True)
-                rows = self._begin(those, rows)
-                lifecycle.end(self.workspace, those[self.number[those] < 0], False)
+                lanes = np.flatnonzero(searches["status"] > ws.RUNNING)
+                yield from self._report(lanes)
+                self.instance[lanes] = -1
+                lifecycle.end(self.workspace, lanes, True)
+                rows = self._begin(lanes, rows)
+                lifecycle.end(self.workspace, lanes[self.instance[lanes] < 0], False)
                 ended, running, is_short = lifecycle.tally(searches)
         self.peak_bytes = max(self.peak_bytes, self._touched())
 
-    def _begin(self, where: I64, rows: int) -> int:
-        """Let the next instances of the queue begin in these places. Returns how many rows of `out` wait to be evaluated."""
-        numbers = list(islice(self.queue, len(where)))
-        if not numbers:
+    def _begin(self, lanes: I64, rows: int) -> int:
+        """Let the next instances of the queue begin in these lanes. Returns how many rows of `out` wait to be evaluated."""
+        instances = list(islice(self.queue, len(lanes)))
+        if not instances:
             return rows
-        places = np.ascontiguousarray(where[: len(numbers)])
-        self.number[places] = numbers
-        self.began[places], self.spent[places] = time.perf_counter(), 0
-        return self._begin_with(places, self.starts[numbers], rows)
+        lanes = np.ascontiguousarray(lanes[: len(instances)])
+        self.instance[lanes] = instances
+        self.began[lanes], self.spent[lanes] = time.perf_counter(), 0
+        return self._begin_with(lanes, self.starts[instances], rows)
 
-    def _begin_with(self, where: I64, starts: States, rows: int) -> int:
+    def _begin_with(self, lanes: I64, starts: States, rows: int) -> int:
         values, kept = values_of(self.guide, read_only(starts))
-        return int(lifecycle.begin(self.workspace, where, starts, self.moves, values, kept, self.rules, rows, self.out))
+        return int(lifecycle.begin(self.workspace, lanes, starts, self.moves, values, kept, self.rules, rows, self.out))
 
     def _advance(self, values: F32) -> int:
         """One call of the compiled loop; returns how many rows of `out` wait to be evaluated."""
-        rows, self.first = advance(
-            self.workspace, self.moves, self.guide, self.rules, values, self.out, self.quantum, self.first
+        rows, self.next_lane = advance(
+            self.workspace, self.moves, self.guide, self.rules, values, self.out, self.quantum, self.next_lane
         )
         return int(rows)
 
     def _advance_in_loop(self) -> int:
         """Likewise, sharing the time that it took out over the searches that made expansions."""
-        before, began = self.workspace.searches["expanded"].copy(), time.perf_counter()
+        expanded_before, began = self.workspace.searches["expanded"].copy(), time.perf_counter()
         rows = self._advance(NO_VALUES)
-        made, seconds = self.workspace.searches["expanded"] - before, time.perf_counter() - began
-        self.spent += seconds * made / max(1, made.sum())
-        self.quantum = int(min(max(made.sum() * SECONDS_IN_LOOP / seconds, FIRST_QUANTUM), MOST_QUANTUM))
+        expansions, seconds = self.workspace.searches["expanded"] - expanded_before, time.perf_counter() - began
+        self.spent += seconds * expansions / max(1, expansions.sum())
+        self.quantum = int(min(max(expansions.sum() * SECONDS_IN_LOOP / seconds, FIRST_QUANTUM), MOST_QUANTUM))
         return rows
 
     def _evaluate(self, states: States) -> F32:
@@ -189,9 +189,9 @@ class Searches:
         reason = "" if not math.isfinite(value) else f", though it claims {claim}"
         raise UndershootError(f"the heuristic {name} gives {value}{reason}, for {self.puzzle.format(state)}")
 
-    def _refuse_value_in_loop(self, place: int) -> None:
+    def _refuse_value_in_loop(self, lane: int) -> None:
         """Say of a value that came up in the loop what is said of it in a batch."""
-        search = self.workspace.searches[place]
+        search = self.workspace.searches[lane]
         node = self.workspace.nodes[search["nodes_at"] + search["refused"]]
         self._evaluate(node["state"].view(np.uint8)[None, : self.puzzle.table.cells].copy())
         raise UndershootError(f"{self.heuristic.name} gives {node['h']} in the loop and another value in batches: report this")
@@ -205,65 +205,65 @@ class Searches:
         status = self.workspace.searches["status"]
         status[(status == ws.RUNNING) & (passed > seconds)] = ws.OUT_OF_TIME
 
-    def _seconds(self, place: int) -> float:
-        """How long the instance in this place has been searched."""
-        return float(self.spent[place] if self.rules.in_loop else time.perf_counter() - self.began[place])
+    def _seconds(self, lane: int) -> float:
+        """How long the instance in this lane has been searched."""
+        return float(self.spent[lane] if self.rules.in_loop else time.perf_counter() - self.began[lane])
 
-    def _report(self, where: I64) -> Iterator[tuple[int, Result]]:
+    def _report(self, lanes: I64) -> Iterator[tuple[int, Result]]:
         """The results of searches that have ended."""
-        status = self.workspace.searches["status"][where]
-        for place in where[status == ws.TOO_DEAR].tolist():
-            state = self.puzzle.format(self.starts[self.number[place]][None])
+        status = self.workspace.searches["status"][lanes]
+        for lane in lanes[status == ws.TOO_DEAR].tolist():
+            state = self.puzzle.format(self.starts[self.instance[lane]][None])
             raise UndershootError(f"costs above {MAX_COST:,} are not searched; they come up from {state}")
-        for place in where[status == ws.WRONG_VALUE].tolist():
-            self._refuse_value_in_loop(place)
-        for place in where[status == ws.NEEDS_HEAP].tolist():
-            yield from self._again_with_heap(place)
-        where = where[status != ws.NEEDS_HEAP]
-        if not len(where):
+        for lane in lanes[status == ws.WRONG_VALUE].tolist():
+            self._refuse_value_in_loop(lane)
+        for lane in lanes[status == ws.NEEDS_HEAP].tolist():
+            yield from self._again_with_heap(lane)
+        lanes = lanes[status != ws.NEEDS_HEAP]
+        if not len(lanes):
             return
-        numbers = self.number[where]
+        instances = self.instance[lanes]
         if len(self.draws.states):
-            drawn = np.empty((len(where), self.starts.shape[1]), dtype=np.uint8)
-            readout.write_expanded(self.workspace, where, self.draws.random[numbers], drawn)
-            self.draws.states[numbers] = drawn
-        results = conclude(self.puzzle, self.heuristic, self.starts[numbers], list(self._endings(where)))
-        yield from zip(numbers.tolist(), results, strict=True)
+            drawn = np.empty((len(lanes), self.starts.shape[1]), dtype=np.uint8)
+            readout.write_expanded(self.workspace, lanes, self.draws.random[instances], drawn)
+            self.draws.states[instances] = drawn
+        results = conclude(self.puzzle, self.heuristic, self.starts[instances], list(self._endings(lanes)))
+        yield from zip(instances.tolist(), results, strict=True)
 
-    def _endings(self, where: I64) -> Iterator[Ending]:
+    def _endings(self, lanes: I64) -> Iterator[Ending]:
         """How these searches ended."""
-        bounds, state = np.zeros(len(where)), np.zeros((1, self.puzzle.table.cells), dtype=np.uint8)
+        bounds, state = np.zeros(len(lanes)), np.zeros((1, self.puzzle.table.cells), dtype=np.uint8)
         is_proven = self.heuristic.guarantee.is_proven
-        readout.open_bounds(self.workspace, where, self.rules, self.base, is_proven, state, bounds)
-        paths = readout.read_paths(self.workspace, where, self.moves)
+        readout.open_bounds(self.workspace, lanes, self.rules, self.base, is_proven, state, bounds)
+        paths = readout.read_paths(self.workspace, lanes, self.moves)
         costs, below, ends, bounds_of_open = paths.costs.tolist(), paths.below.tolist(), paths.ends.tolist(), bounds.tolist()
-        columns = {name: self.workspace.searches[name][where].tolist() for name in ("status", "goal", *COUNTERS)}
-        weight, first = float(self.options.weight), 0
-        for k, place in enumerate(where.tolist()):
+        columns = {name: self.workspace.searches[name][lanes].tolist() for name in ("status", "goal", *COUNTERS)}
+        weight, begins = float(self.options.weight), 0
+        for k, lane in enumerate(lanes.tolist()):
             is_solved = columns["goal"][k] >= 0
             start_value = float(paths.start_values[k])
             if math.isnan(start_value):  # its memory did not suffice to begin
-                start_value = float(self.heuristic(self.starts[self.number[place]][None])[0])
+                start_value = float(self.heuristic(self.starts[self.instance[lane]][None])[0])
             yield Ending(
                 start_value=start_value,
                 status=STATUSES[columns["status"][k]],
                 cost=costs[k] if is_solved else None,
-                actions=paths.actions[first : ends[k]],
-                path=paths.states[first : ends[k]],
-                path_values=paths.values[first : ends[k]],
+                actions=paths.actions[begins : ends[k]],
+                path=paths.states[begins : ends[k]],
+                path_values=paths.values[begins : ends[k]],
                 open_bound=bounds_of_open[k],
                 expanded_below=below[k] if is_solved and costs[k] <= MOST_SPAN else None,
-                seconds=self._seconds(place),
+                seconds=self._seconds(lane),
                 weight=weight,
                 goes_by_f=True,
                 algorithm=Algorithm.ASTAR,
                 **{name: columns[name][k] for name in COUNTERS},
             )
-            first = ends[k]
+            begins = ends[k]
 
-    def _again_with_heap(self, place: int) -> Iterator[tuple[int, Result]]:
+    def _again_with_heap(self, lane: int) -> Iterator[tuple[int, Result]]:
         """Costs are too large for buckets: this instance starts again, alone and with a heap, for the time that is left."""
-        number, spent, limit = int(self.number[place]), self._seconds(place), self.options.max_seconds
+        instance, spent, limit = int(self.instance[lane]), self._seconds(lane), self.options.max_seconds
         options = self.options if limit is None else replace(self.options, max_seconds=max(0.0, limit - spent))
         touched = self._touched()
         again = Searches(
@@ -273,12 +273,12 @@ class Searches:
             options,
             1,
             max(ROOM_TO_BEGIN, self.memory - touched),
-            iter([number]),
+            iter([instance]),
             self.draws,
             self.guide,
             buckets=False,
         )
-        yield from ((number, replace(result, seconds=spent + result.seconds)) for _, result in again.run())
+        yield from ((instance, replace(result, seconds=spent + result.seconds)) for _, result in again.run())
         self.peak_bytes = max(self.peak_bytes, touched + again.peak_bytes)
 
 

@@ -12,7 +12,7 @@ from undershoot.guarantees import Heuristic
 from undershoot.kernels.guides import guide_of
 from undershoot.oracles.size import available_memory, count_text
 from undershoot.puzzles.problem import Problem, check_puzzle
-from undershoot.search.astar import DEFAULTS, LOCK_STEP, Batch, solve_batch
+from undershoot.search.astar import DEFAULTS, LOCK_STEP, Batch, astar_batch
 from undershoot.search.ida import solve_by_deepening, unread
 from undershoot.search.options import Algorithm, SearchOptions
 from undershoot.search.results import Result
@@ -80,7 +80,7 @@ def search_batch(
         those = states[numbers] if bounds else states
         match algorithm:
             case Algorithm.ASTAR:
-                return solve_batch(puzzle, those, heuristic, share, lock_step, threads, None if bounds else progress)
+                return astar_batch(puzzle, those, heuristic, share, lock_step, threads, None if bounds else progress)
             case Algorithm.IDA:
                 began, report = time.perf_counter(), None if bounds else progress
                 results = solve_by_deepening(puzzle, those, heuristic, share, threads, report, bounds)

@@ -1,7 +1,7 @@
 """How searches lie in memory: the records of which nodes, hash indices and open lists are made, and the arrays of them.
 
-Each search has one region of each of four arrays (see `memory`): its nodes, its hash index, and of its open list the heads and
-the entries. A record of SEARCH says where they are and how far the search has come.
+A *lane* is the place of one search at a time. It has one region of each of four arrays (see `memory`): for its nodes, its hash
+index, and of its open list the heads and the entries. A record of SEARCH says where they are and how far the search has come.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ REGIONS = (
     *("heads_at", "heads_size", "span", "entries_at", "entries_size"),
 )
 """Where the regions are. Of the heads, `span` is one more than the largest f and the largest g that they have room for."""
-PROGRESS = (
+HOW_FAR = (
     "status",
     "stored",  # nodes
     "entries_used",  # of the open list, from the first on
@@ -41,7 +41,7 @@ PROGRESS = (
     "incumbent",  # its cost, -1 for none
     "refused",  # a node whose value cannot be, -1 for none
 )
-SEARCH = np.dtype([(name, np.int64) for name in (*REGIONS, *PROGRESS)])
+SEARCH = np.dtype([(name, np.int64) for name in (*REGIONS, *HOW_FAR)])
 
 SLOT = np.dtype([("number", np.uint32), ("tag", np.uint32)])
 """Of a hash index: 1 + a node's number, 0 if the slot is empty; 32 bits of the hash, which spare most looks at other nodes."""
@@ -49,9 +49,9 @@ BUCKET = np.dtype([("head", np.uint32), ("tail", np.uint32)])
 """The list of open nodes with one f and one g: 1 + the entries that it begins and, if the oldest comes first, ends with."""
 ENTRY = np.dtype([("node", np.uint32), ("next", np.uint32)])
 """Of a bucket: a node, and 1 + the entry that follows; 0 for none."""
-ROW = np.dtype([("held", np.uint32), ("g", np.uint32)])
+LAYER = np.dtype([("held", np.uint32), ("g", np.uint32)])
 """All buckets with one f: how many entries they hold, and the g to look at first."""
-PLACE = np.dtype([("f", np.float64), ("tie", np.uint64), ("node", np.uint64)])
+HEAP_ENTRY = np.dtype([("f", np.float64), ("tie", np.uint64), ("node", np.uint64)])
 """Of a heap."""
 
 
@@ -108,7 +108,7 @@ class Rules(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Arrays for M searches. Where two names have one array's memory, the first says so."""
+    """Arrays for M searches at once, in as many lanes. Where two names have one array's memory, the first says so."""
 
     node_words: U64
     """The memory of `nodes`."""
@@ -119,9 +119,9 @@ class Workspace(NamedTuple):
     index: Records
     """SLOT."""
     heads: U64
-    """For each search: expansions by f; then, of the open list, a ROW for each f; then a BUCKET for each f and g. The memory of
-    `rows` and `buckets`."""
-    rows: Records
+    """For each search: expansions by f; then, of the open list, a LAYER for each f; then a BUCKET for each f and g. The memory
+    of `layers` and `buckets`."""
+    layers: Records
     buckets: Records
     entry_words: U64
     """The memory of `entries`, and of `heap` instead if f is not whole."""
@@ -132,8 +132,8 @@ class Workspace(NamedTuple):
     """SEARCH[M]."""
     waiting: I64
     """int64[M, P]: nodes that wait to be pushed, -1 for those that do no longer."""
-    is_new: U8
-    """uint8[M, P]: whether they have no value yet."""
+    needs_value: U8
+    """uint8[M, P]: whether they need a value first."""
     family: Records
     """`relative_type`[1 + S]: the node that is being expanded, then its children. The memory of `family_cells`."""
     family_cells: U8
@@ -147,7 +147,7 @@ def make_workspace(
 ) -> Workspace:
     """For so many searches at once, each with up to `per_step` times `steps` new nodes a round, in so many bytes."""
     total, huge = memory // 8, memory >= HUGE_PAGES_FROM
-    units = [node_type(state_words).itemsize // 8, 1, 1, 1 if buckets else PLACE.itemsize // 8]
+    units = [node_type(state_words).itemsize // 8, 1, 1, 1 if buckets else HEAP_ENTRY.itemsize // 8]
     nodes, index, heads, entries = (
         reserved(words // unit * unit, huge) for words, unit in zip([total] + [total // 2] * 3, units, strict=True)
     )
@@ -159,15 +159,15 @@ def make_workspace(
         index_words=index,
         index=index.view(SLOT),
         heads=heads,
-        rows=heads.view(ROW),
+        layers=heads.view(LAYER),
         buckets=heads.view(BUCKET),
         entry_words=entries,
         entries=entries.view(ENTRY),
-        heap=entries[: len(entries) // 3 * 3].view(PLACE),
+        heap=entries[: len(entries) // 3 * 3].view(HEAP_ENTRY),
         pools=make_pools([len(nodes), len(index), len(heads), len(entries)], units, total),
         searches=np.zeros(searches, dtype=SEARCH),
         waiting=np.zeros((searches, children), dtype=np.int64),
-        is_new=np.zeros((searches, children), dtype=np.uint8),
+        needs_value=np.zeros((searches, children), dtype=np.uint8),
         family=family,
         family_cells=family.view(np.uint8).reshape(1 + steps, family.itemsize),
         kept=np.zeros((1 + steps, max(1, kept)), dtype=np.int32),

@@ -20,7 +20,7 @@ from undershoot.heuristics.wrapped import WrappedHeuristic
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.problem import Problem
-from undershoot.search.astar import solve_batch
+from undershoot.search.astar import astar_batch
 from undershoot.search.options import SearchOptions
 from undershoot.workflows.calibration import Progress, margins_in_json, private_seed_of
 from undershoot.workflows.conversion import in_whole_numbers
@@ -95,7 +95,7 @@ def _measured(heuristic: LearnedHeuristic | CalibratedHeuristic, distances: Dist
     over = survey(heuristic, distances, wanted.threads)
     starts = uniform(heuristic.puzzle, INSTANCES, stream(wanted.seed, Purpose.COMPARISON))
     options = SearchOptions(max_expanded=MOST_EXPANDED)
-    results = solve_batch(heuristic.puzzle, starts, heuristic, options, threads=wanted.threads).results
+    results = astar_batch(heuristic.puzzle, starts, heuristic, options, threads=wanted.threads).results
     solved = [(r.cost, int(c)) for r, c in zip(results, distances.distance(starts), strict=True) if r.cost is not None]
     return {
         "t": None if calibration is None else margins_in_json(calibration)["t"],
