@@ -159,7 +159,7 @@ def test_cubes_are_solved_optimally() -> None:
     perfect = us.solve_many(puzzle, uniform, us.heuristic(puzzle, "table"))
     assert [result.cost for result in perfect] == table.distance(uniform).tolist()
     near = us.scramble(puzzle.table, np.arange(500) % 7, 7).states
-    for states in (uniform[:3], near):
+    for states in (uniform[:1], near):
         blind = us.solve_many(puzzle, states, us.heuristic(puzzle, "zero"), threads=2)
         assert [result.cost for result in blind] == table.distance(states).tolist()
 

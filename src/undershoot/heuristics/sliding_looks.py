@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, U16, Number, States, frozen, sealed
+from undershoot.arrays import I32, I64, U8, U16, Number, Records, States, frozen, sealed
 from undershoot.kernels.bits import ones
 from undershoot.kernels.compiler import compiled_loop, inner
 from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_after, value_of
@@ -13,6 +13,7 @@ from undershoot.kernels.plan import Plan, forward_plan
 from undershoot.pattern_tables.looks import Look
 from undershoot.pattern_tables.ranking import Ranking, unrank_places
 from undershoot.pattern_tables.tables import PatternTable
+from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.pieces import Pieces
 
 ONE, NONE = np.uint64(1), np.uint64(0)
@@ -21,6 +22,9 @@ PLACE_BITS = 32
 ALL_PLACES = np.uint64(2**PLACE_BITS - 1)
 MOST_SPARSE = 1 << 26
 """Bytes up to which a table has entries for places that two pieces share, too: then the places are the number."""
+SLIDE = np.dtype([("by", np.uint32), ("look", np.uint32)])
+"""By how much the places of a look change, mod 2^32, and of which; NO_LOOK for none."""
+NO_LOOK = np.uint64(2**32 - 1)
 UNKNOWN = -1
 """Kept in the first place if a piece is missing: the state is none of this puzzle."""
 
@@ -39,6 +43,8 @@ class SlidingLooks(NamedTuple):
     """uint8[G, m]: which look follows the piece with this value; 255 for none."""
     shift: U8
     """uint8[G, m]: where its place stands in the number."""
+    slides: Records
+    """SLIDE[G * C * S * m]: what becomes of each sum when a step from a context moves the piece with this value."""
     group: U8
     """uint8[L]: to which sum a look belongs."""
     sizes: U16
@@ -90,6 +96,7 @@ def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> SlidingLook
         frozen(place),
         frozen(which),
         frozen(shift),
+        _slides(table, place, which, shift),
         frozen(np.array(group_of, dtype=np.uint8)),
         frozen(np.array([len(look.asked) for look in looks], dtype=np.uint16)),
         frozen(np.array(is_dense, dtype=np.uint8)),
@@ -97,6 +104,17 @@ def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> SlidingLook
         entries,
         frozen(np.unique(table.goals[0])),
     )
+
+
+def _slides(table: MoveTable, place: U8, which: U8, shift: U8) -> Records:
+    """Of every step from every context, with every value that it may move."""
+    plan = forward_plan(table)
+    contexts, steps = plan.legal.shape
+    result = np.zeros((len(place), contexts, steps, table.values), dtype=SLIDE)
+    for g, c, s, value in np.ndindex(*result.shape):
+        by = int(place[g, c]) - int(place[g, plan.landing[c, s]]) << int(shift[g, value])
+        result[g, c, s, value] = by % 2**PLACE_BITS, NO_LOOK if which[g, value] == 255 else which[g, value]
+    return frozen(result.ravel())
 
 
 def joined(tables: Sequence[U8]) -> tuple[U8, I64]:
@@ -169,12 +187,11 @@ def _places_kept(guide: SlidingLooks, states: States, row: Number, kept: I32, at
 
 
 @inner
-def _places_after(
-    guide: SlidingLooks, g: Number, look: Number, value: Number, kept: I32, at: Number, here: Number, there: Number
-) -> Number:
-    """The places of a look after its piece of this value has gone from cell `there` to cell `here`."""
-    by = np.int64(guide.place[g, here]) - np.int64(guide.place[g, there])
-    return np.uint64(np.int64(kept[at, look]) + (by << np.int64(guide.shift[g, value]))) & ALL_PLACES
+def _slide_at(guide: SlidingLooks, plan: Plan, g: Number, context: Number, step: Number, value: Number) -> Number:
+    """Where `slides` has this one."""
+    moves = np.uint64(plan.legal.shape[0]) * np.uint64(plan.legal.shape[1])
+    move = np.uint64(g) * moves + np.uint64(context) * np.uint64(plan.legal.shape[1]) + np.uint64(step)
+    return move * np.uint64(guide.values) + value
 
 
 @implements(update_kept, SlidingLooks)
@@ -190,15 +207,15 @@ def _update_places(
     to: Number,
 ) -> None:
     looks, groups = np.uint64(guide.group.shape[0]), guide.place.shape[0]
-    landing = np.uint64(plan.landing[context, step])
-    value = np.uint64(states[row, landing])
+    value = np.uint64(states[row, np.uint64(plan.landing[context, step])])
     for k in range(2 * guide.group.shape[0] + groups):
         kept[to, k] = kept[at, k]
     for g in range(groups):
-        look = np.uint64(guide.look[g, value])
-        if look == np.uint64(255):
+        slide = guide.slides[_slide_at(guide, plan, g, context, step, value)]
+        look = np.uint64(slide.look)
+        if look == NO_LOOK:
             continue
-        code = _places_after(guide, g, look, value, kept, at, np.uint64(context), landing)
+        code = (np.uint64(kept[at, look]) + np.uint64(slide.by)) & ALL_PLACES
         entry = _entry(guide, look, code)
         kept[to, look], kept[to, looks + look] = np.int64(code), entry
         kept[to, looks + looks + np.uint64(g)] += entry - np.int64(kept[at, looks + look])
@@ -227,13 +244,13 @@ def _value_after_slide(
     enough: Number,
 ) -> Number:
     looks, largest = np.uint64(guide.group.shape[0]), np.int64(0)
-    landing = np.uint64(plan.landing[context, step])
-    value = np.uint64(states[row, landing])
+    value = np.uint64(states[row, np.uint64(plan.landing[context, step])])
     for g in range(guide.place.shape[0]):
-        look = np.uint64(guide.look[g, value])
+        slide = guide.slides[_slide_at(guide, plan, g, context, step, value)]
+        look = np.uint64(slide.look)
         total = np.int64(kept[at, looks + looks + np.uint64(g)])
-        if look != np.uint64(255):
-            code = _places_after(guide, np.uint64(g), look, value, kept, at, np.uint64(context), landing)
+        if look != NO_LOOK:
+            code = (np.uint64(kept[at, look]) + np.uint64(slide.by)) & ALL_PLACES
             total += _entry(guide, look, code) - np.int64(kept[at, looks + look])
         if total > enough:
             return total

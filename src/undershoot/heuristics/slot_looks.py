@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U8, Number, States, frozen
+from undershoot.arrays import I32, I64, U8, U16, Number, States, frozen
 from undershoot.kernels.bits import ones
 from undershoot.kernels.compiler import inner
-from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_after, value_of
+from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_of, values_after
 from undershoot.kernels.plan import Plan
+from undershoot.kernels.prefetch import prefetch
 from undershoot.pattern_tables.looks import Look
 from undershoot.puzzles.pieces import NOWHERE, Pieces
 
@@ -171,30 +172,51 @@ def _next_digit(guide: SlotLooks, k: Number, slot: Number, number: Number, occup
     return number + free * np.uint64(guide.place_weight[k]) + np.uint64(guide.weight[k, slot]), occupied | bit
 
 
-@implements(value_after, SlotLooks)
-def _largest_sum_after(
+@implements(values_after, SlotLooks)
+def _largest_sums_after(
     guide: SlotLooks,
     plan: Plan,
     context: Number,
-    step: Number,
+    steps: U16,
+    first: Number,
+    count: Number,
     states: States,
     row: Number,
     kept: I32,
     at: Number,
-    enough: Number,
-) -> Number:
-    move = np.uint64(context) * np.uint64(guide.actions) + np.uint64(step)
-    largest, total, k = np.int64(0), np.int64(0), np.uint64(0)
+    room: Number,
+    values: I64,
+) -> None:
+    """Look by look: the entries of all children that no look has cut off yet are on their way before the first is read."""
+    for k in range(count):
+        values[0, k], values[1, k] = 0, 0  # the largest sum, and the one that is added up
+    begin = NONE
     for look in range(guide.ends.shape[0]):
-        number, occupied = np.uint64(guide.offsets[look]), NONE
-        while k < np.uint64(guide.ends[look]):
-            slot = np.uint64(guide.after[move, np.uint64(kept[at, guide.pieces[k]])])
-            occupied = NONE if guide.is_first[k] else occupied
-            number, occupied = _next_digit(guide, k, slot, number, occupied)
-            k += ONE
-        total += np.int64(guide.entries[number])
-        if total > enough:
-            return total
-        if guide.is_last[look]:
-            largest, total = max(largest, total), np.int64(0)
-    return largest
+        end = np.uint64(guide.ends[look])
+        for k in range(count):
+            step = np.uint64(steps[first + k])
+            if max(values[0, k], values[1, k]) <= room - np.int64(plan.cost[context, step]):
+                values[2, k] = _number_after(guide, look, begin, end, context, step, kept, at)
+                prefetch(guide.entries, values[2, k])
+        for k in range(count):
+            step = np.uint64(steps[first + k])
+            if max(values[0, k], values[1, k]) <= room - np.int64(plan.cost[context, step]):
+                values[1, k] += np.int64(guide.entries[np.uint64(values[2, k])])
+            if guide.is_last[look]:
+                values[0, k], values[1, k] = max(values[0, k], values[1, k]), 0
+        begin = end
+
+
+@inner
+def _number_after(
+    guide: SlotLooks, look: Number, begin: Number, end: Number, context: Number, step: Number, kept: I32, at: Number
+) -> Number:
+    """Where the entry is that a look sees one step further on."""
+    move = np.uint64(context) * np.uint64(guide.actions) + step
+    number, occupied, k = np.uint64(guide.offsets[look]), NONE, begin
+    while k < end:
+        slot = np.uint64(guide.after[move, np.uint64(kept[at, guide.pieces[k]])])
+        occupied = NONE if guide.is_first[k] else occupied
+        number, occupied = _next_digit(guide, k, slot, number, occupied)
+        k += ONE
+    return np.int64(number)

@@ -14,6 +14,12 @@ the state that it leads to is not there yet. In `value_after` the rows row + 1 a
 a lower bound of the right one, as soon as that is above `enough`: what is cut off by then needs no more. It need not be
 implemented: by default the state is made, and asked about.
 
+    values_after(guide, plan, context, steps, first, count, states, row, kept, at, room, values)
+
+writes `value_after` of steps[first:first + count] to values[0], with room - the step's cost as `enough`: for guides that ask
+the memory for all children before they wait for one. Where it is not implemented, `looks_ahead` is False, and searches do not
+call it. values: int64[3, S], the rest to work in.
+
 A kind of guide implements these for its own NamedTuple type by `implements`; numba compiles a loop anew for each type of
 guide, so a value costs no call. Functions found by type, not passed as arguments, are what machine code on disk can be kept of.
 """
@@ -24,7 +30,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numba import extending, types
 
-from undershoot.arrays import F32, I32, Number, States
+from undershoot.arrays import F32, I32, I64, U16, Number, States
 from undershoot.kernels.compiler import INLINED, compiled
 from undershoot.kernels.plan import Plan
 from undershoot.kernels.steps import play_step
@@ -81,6 +87,24 @@ def value_after(
     raise NotImplementedError
 
 
+def values_after(
+    guide: Any,
+    plan: Plan,
+    context: Number,
+    steps: U16,
+    first: Number,
+    count: Number,
+    states: States,
+    row: Number,
+    kept: I32,
+    at: Number,
+    room: Number,
+    values: I64,
+) -> None:
+    """Write `value_after` of several steps, rounded up, to values[0]."""
+    raise NotImplementedError
+
+
 def _kept_size(guide: Any) -> Any:
     return _implementation("kept_size", guide)
 
@@ -99,6 +123,23 @@ def _value_of(guide: Any, states: Any, row: Any, kept: Any, at: Any) -> Any:
 
 def _value_after(guide: Any, plan: Any, context: Any, step: Any, states: Any, row: Any, kept: Any, at: Any, enough: Any) -> Any:
     return _implementation("value_after", guide) or _value_of_child
+
+
+def _values_after(
+    guide: Any,
+    plan: Any,
+    context: Any,
+    steps: Any,
+    first: Any,
+    count: Any,
+    states: Any,
+    row: Any,
+    kept: Any,
+    at: Any,
+    room: Any,
+    values: Any,
+) -> Any:
+    return _implementation("values_after", guide) or _nothing_after
 
 
 def whole(value: Number) -> Number:
@@ -131,11 +172,47 @@ def _value_of_child(
     return value_of(guide, states, row + 1, kept, at + 1)
 
 
+def looks_ahead(guide: Any) -> Number:
+    """Whether the guide has `values_after`."""
+    raise NotImplementedError
+
+
+def _looks_ahead(guide: Any) -> Any:
+    return _yes if _implementation("values_after", guide) else _no
+
+
+def _yes(guide: Any) -> Number:
+    return True
+
+
+def _no(guide: Any) -> Number:
+    return False
+
+
+def _nothing_after(
+    guide: Any,
+    plan: Plan,
+    context: Number,
+    steps: U16,
+    first: Number,
+    count: Number,
+    states: States,
+    row: Number,
+    kept: I32,
+    at: Number,
+    room: Number,
+    values: I64,
+) -> None:
+    pass
+
+
 _overload(kept_size, strict=False, jit_options=INLINED)(_kept_size)
 _overload(make_kept, strict=False, jit_options=INLINED)(_make_kept)
 _overload(update_kept, strict=False, jit_options=INLINED)(_update_kept)
 _overload(value_of, strict=False, jit_options=INLINED)(_value_of)
 _overload(value_after, strict=False, jit_options=INLINED)(_value_after)
+_overload(values_after, strict=False, jit_options=INLINED)(_values_after)
+_overload(looks_ahead, strict=False, jit_options=INLINED)(_looks_ahead)
 
 
 def keeps_nothing(kind: type[Kind]) -> type[Kind]:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, U8, U16, U64, AnyArray, Number, Records, States, frozen
+from undershoot.arrays import I32, I64, U8, U16, U64, AnyArray, Number, Records, States, frozen
 from undershoot.kernels.compiler import compiled_loop, inner
-from undershoot.kernels.guides import make_kept, update_kept, value_after, value_of, whole
+from undershoot.kernels.guides import looks_ahead, make_kept, update_kept, value_after, value_of, values_after, whole
 from undershoot.kernels.plan import Plan, forward_plan
 from undershoot.kernels.steps import play_step, step_back, step_on
 from undershoot.kernels.sums import Sums, shared_out, sum_of
@@ -47,6 +47,8 @@ class Tree(NamedTuple):
     """uint8[2, n]: the deepest state, and one to work in."""
     kept: I32
     """int32[D + 2, kept_size], what the guide keeps."""
+    values: I64
+    """int64[3, S]: h of the children of one node, and room to work in."""
     progress: Records
     """PROGRESS[1]."""
 
@@ -100,6 +102,7 @@ def make_tree(moves: TreeMoves, depth: int, kept_size: int) -> Tree:
         np.zeros((depth + 2) * width, dtype=np.uint64),
         np.zeros((2, cells), dtype=np.uint8),
         np.zeros((depth + 3, max(1, kept_size)), dtype=np.int32),
+        np.zeros((3, width), dtype=np.int64),
         np.zeros(1, dtype=PROGRESS),
     )
 
@@ -208,10 +211,16 @@ def _expand(tree: Tree, moves: TreeMoves, guide: Any, base: Sums, depth: Number,
     follow_at = np.uint64(row.arrival) * (width + ONE)
     begin = free = depth * width
     next_bound, count = np.int64(NEVER), np.uint64(moves.follow[follow_at])
-    for k in range(follow_at + ONE, follow_at + ONE + count):
-        step = np.uint64(moves.follow[k])
+    first, room = follow_at + ONE, bound - g
+    if looks_ahead(guide):
+        values_after(guide, plan, context, moves.follow, first, count, tree.states, 0, tree.kept, depth, room, tree.values)
+    for k in range(count):
+        step = np.uint64(moves.follow[first + k])
         cost = g + np.int64(plan.cost[context, step])
-        h = whole(value_after(guide, plan, context, step, tree.states, 0, tree.kept, depth, bound - cost))
+        if looks_ahead(guide):
+            h = tree.values[0, k]
+        else:
+            h = whole(value_after(guide, plan, context, step, tree.states, 0, tree.kept, depth, bound - cost))
         if h < 0:  # no number, or infinite
             progress.status = REFUSED
         f = cost + max(h, np.int64(0))
