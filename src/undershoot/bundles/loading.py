@@ -17,6 +17,7 @@ from undershoot.heuristics.combined import Largest
 from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.heuristics.patterns import PatternHeuristic, pattern_heuristic
 from undershoot.pattern_tables.sets import is_part_of_set, pattern_set
+from undershoot.pattern_tables.tables import AUTO
 from undershoot.puzzles import catalogue
 from undershoot.puzzles.pieces import pieces_of
 from undershoot.puzzles.problem import check_puzzle
@@ -124,11 +125,13 @@ def patterns(
     name: str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
+    device: str = AUTO,
 ) -> PatternHeuristic:
     """The heuristic of a set of patterns, by its name (`6-6-3`, `corners+6+6`), its pieces, or the puzzle's default set.
 
-    Tables that are not in the cache are made and verified, on as many threads as there are cores. progress: called with the
-    pieces of a pattern, what is being done, how much of it is, and how much there is.
+    Tables that are not in the cache are made and verified. device: on the cores (cpu), on cuda, or (auto) on cuda if they are
+    large and it has memory for them. threads: as many as there are cores by default. progress: called with the pieces of a
+    pattern, what is being done, how much of it is, and how much there is.
 
     Examples:
         >>> tiles = us.puzzle("tiles-2x4")
@@ -139,7 +142,7 @@ def patterns(
         never overestimates
     """
     check_puzzle(puzzle, "us.patterns")
-    return pattern_heuristic(puzzle, pattern_set(puzzle, name), threads=threads, progress=progress)
+    return pattern_heuristic(puzzle, pattern_set(puzzle, name), threads=threads, progress=progress, device=device)
 
 
 def default_heuristic(puzzle: Puzzle) -> str:

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from undershoot.cli.posing import heuristic_for
+from undershoot.cli.posing import making_patterns
 from undershoot.cli.terminal import AsJson, PuzzleName, print_json, show_histogram, stdout
+from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
     from undershoot.heuristics.patterns import PatternHeuristic
@@ -17,17 +18,25 @@ def patterns(
     name: Annotated[
         str | None, typer.Argument(metavar="[SET]", help='Such as 6-6-3, corners+7+7, or pieces: "1 2 5 / 3 4 7".')
     ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="auto|cpu|cuda", help="Where to make tables; auto takes cuda for large ones that fit there."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """The sets of patterns of a puzzle; or one of them: made and verified if it is not there yet, with what it costs."""
-    from undershoot.bundles.loading import PATTERNS
+    from undershoot.bundles.loading import patterns as pattern_heuristic
+    from undershoot.pattern_tables.tables import AUTO
     from undershoot.puzzles.catalogue import puzzle as by_name
 
     chosen = by_name(puzzle)
     if name is None:
+        if device is not None:
+            raise UndershootError("--device was given, but nothing reads it without a SET; leave it out")
         _list(chosen, as_json)
         return
-    made: Any = heuristic_for(chosen, f"{PATTERNS}:{name}")
+    with making_patterns(chosen) as show:
+        made = pattern_heuristic(chosen, name, progress=show, device=device or AUTO)
     if as_json:
         print_json(_document(chosen, made))
     else:

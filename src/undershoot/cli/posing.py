@@ -2,6 +2,8 @@
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +13,7 @@ from undershoot.cli.terminal import progress
 from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
+    from undershoot.bundles.loading import Progress
     from undershoot.experiments.instances import Instances
     from undershoot.guarantees import Heuristic
     from undershoot.puzzles.puzzle import Puzzle
@@ -42,6 +45,13 @@ def heuristic_for(puzzle: "Puzzle", name: str) -> "Heuristic":
     """The heuristic of this name. Pattern tables that are not in the cache are made, which is said, with a bar."""
     from undershoot.bundles.loading import heuristic
 
+    with making_patterns(puzzle) as show:
+        return heuristic(puzzle, name, show)
+
+
+@contextmanager
+def making_patterns(puzzle: "Puzzle") -> Iterator["Progress"]:
+    """What shows how far tables are while they are made."""
     said: set[str] = set()
     with progress(f"patterns of {puzzle.name}") as report:
 
@@ -51,7 +61,7 @@ def heuristic_for(puzzle: "Puzzle", name: str) -> "Heuristic":
                 print(f"undershoot: making the pattern {pieces} of {puzzle.name}: {of:,} states, once", file=sys.stderr)
             report(done, f"{doing} {pieces}", of)
 
-        return heuristic(puzzle, name, show)
+        yield show
 
 
 MOST_MEMORY = 2**60

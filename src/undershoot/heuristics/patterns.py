@@ -18,7 +18,7 @@ from undershoot.pattern_tables.cache import table_of
 from undershoot.pattern_tables.looks import Look
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.sets import PatternSet, piece_names
-from undershoot.pattern_tables.tables import PatternTable
+from undershoot.pattern_tables.tables import AUTO, PatternTable, check_device
 from undershoot.puzzles.moves import Symmetry
 from undershoot.puzzles.pieces import Pieces
 from undershoot.puzzles.problem import Problem
@@ -115,11 +115,14 @@ def pattern_heuristic(
     cache_dir: Path | str | None = None,
     threads: int | None = None,
     progress: Callable[[str, str, int, int], None] | None = None,
+    device: str = AUTO,
 ) -> PatternHeuristic:
     """The heuristic of a set. Tables come from the cache or are made; of those that a symmetry maps onto each other, one.
 
-    progress: called with the pieces of a pattern, what is being done, how much of it is, and how much there is.
+    progress: called with the pieces of a pattern, what is being done, how much of it is, and how much there is. device: see
+    `make_table`.
     """
+    check_device(device)
     names = piece_names(puzzle, chosen.pieces)
     tables: list[PatternTable] = []
     looks: dict[Pattern, Look] = {}
@@ -128,7 +131,7 @@ def pattern_heuristic(
         if known is None:
             called = " ".join(names[piece] for piece in pattern.followed)
             report = None if progress is None else partial(progress, called)
-            tables.append(table_of(pattern, puzzle.name, cache_dir, threads, report))
+            tables.append(table_of(pattern, puzzle.name, cache_dir, threads, report, device=device))
             known = Look(tables[-1])
         looks[pattern] = known
     sums = [

@@ -20,7 +20,7 @@ from undershoot.errors import GaveOut, NotAvailable
 from undershoot.files import cache_folder, written_atomically
 from undershoot.oracles.size import bytes_text
 from undershoot.pattern_tables.pattern import Pattern
-from undershoot.pattern_tables.tables import PatternTable, make_table
+from undershoot.pattern_tables.tables import AUTO, PatternTable, make_table
 from undershoot.pattern_tables.verification import WrongPatternTable, verify_entries
 from undershoot.trust import Passed
 
@@ -41,10 +41,11 @@ def table_of(
     threads: int | None = None,
     progress: Progress | None = None,
     again: bool = False,
+    device: str = AUTO,
 ) -> PatternTable:
     """The table of a pattern of the puzzle of this name: from the cache, or made, verified, and then cached.
 
-    again: make it in any case.
+    again: make it in any case. device: where, see `make_table`.
     """
     path = path_of(pattern, name, cache_dir)
     if not again:
@@ -55,7 +56,7 @@ def table_of(
         except DamagedPattern as damage:
             warnings.warn(f"the cached pattern table {path} is not used ({damage}); it is made again", stacklevel=2)
     _check_disk(path, int(pattern.folded.size))
-    table = make_table(pattern, threads, progress)
+    table = make_table(pattern, threads, progress, device)
     try:
         trust.record(Passed.PATTERN, save(path, table))
     except OSError as error:

@@ -3,17 +3,22 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 
 from undershoot.arrays import I64, U8, frozen, sealed
+from undershoot.errors import UndershootError, what_came
 from undershoot.pattern_tables.making import UNREACHED, make_entries
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.verification import verify_entries
 
 AT_ONCE = 1 << 24
+AUTO = "auto"
+DEVICES = (AUTO, "cpu", "cuda")
+CUDA_FROM = 1 << 24
+"""Entries of a table that is worth loading torch for; the cores make smaller ones in a few seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +57,48 @@ class PatternTable:
 
 
 def make_table(
-    pattern: Pattern, threads: int | None = None, progress: Callable[[str, int, int], None] | None = None
+    pattern: Pattern,
+    threads: int | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+    device: str = AUTO,
 ) -> PatternTable:
-    """Search, verify, fold. progress: called with what is being done, how much of it is, and how much there is."""
-    began = time.perf_counter()
+    """Search, verify, fold. progress: called with what is being done, how much of it is, and how much there is.
+
+    device: cpu for the cores, cuda, or auto, which takes cuda for large tables where there is one with enough memory.
+    """
     report = progress or (lambda what, done, of: None)
-    entries = make_entries(pattern, threads, lambda done, of: report("making", done, of))
-    verify_entries(pattern, entries, threads, lambda done, of: report("verifying", done, of))
+    making, verifying = partial(report, "making"), partial(report, "verifying")
+    on_cuda = _takes_cuda(pattern, device)
+    began = time.perf_counter()
+    if on_cuda:
+        from undershoot.pattern_tables.device import make_folded_on
+
+        return PatternTable(pattern, make_folded_on(pattern, "cuda", making, verifying), time.perf_counter() - began)
+    entries = make_entries(pattern, threads, making)
+    verify_entries(pattern, entries, threads, verifying)
     return PatternTable(pattern, fold(pattern, entries), time.perf_counter() - began)
+
+
+def check_device(device: str) -> None:
+    """Refuse what is not the name of one."""
+    if device not in DEVICES:
+        raise UndershootError(f"the device is {what_came(device)}; allowed are {', '.join(DEVICES)}")
+
+
+def _takes_cuda(pattern: Pattern, device: str) -> bool:
+    """Whether a table is made on a CUDA device; torch is loaded only if it may be."""
+    check_device(device)
+    if device == "cpu" or (device == AUTO and pattern.ranking.size < CUDA_FROM):
+        return False
+    import torch
+
+    if not torch.cuda.is_available():
+        if device == AUTO:
+            return False
+        raise UndershootError("the device is cuda, but torch finds none here; use --device cpu")
+    from undershoot.pattern_tables.device import free_memory, needed_memory
+
+    return device == "cuda" or needed_memory(pattern) <= free_memory(torch.device("cuda"))
 
 
 def fold(pattern: Pattern, entries: U8) -> U8:
