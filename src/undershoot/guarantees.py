@@ -110,8 +110,9 @@ class Guarantee:
 
     @property
     def label(self) -> str:
-        """In a word or three: proven, proven within 5, sampled, none."""
-        return self.standing.value if self.within is None else f"{self.standing.value} within {self.within}"
+        """In a word or three: proven, proven within 5, sampled, none; "provided" if it rests on what nobody can check."""
+        known = self.standing.value if self.within is None else f"{self.standing.value} within {self.within}"
+        return f"{known}, provided" if self.provided and self.standing is not Standing.NONE else known
 
     @property
     def is_proven(self) -> bool:
@@ -207,10 +208,11 @@ class Optimality:
     population: str = ""
     """CALIBRATED: what instances must be drawn from, all of them, also those whose search is stopped by a limit."""
     provided: str = ""
-    """What it rests on besides, as in the guarantee of the heuristic."""
+    """What it rests on besides, as in the guarantee of the heuristic; without a solution, what the lower bound does."""
 
     def __str__(self) -> str:
-        return self._known + (f", provided that {self.provided}" if self.provided else "")
+        is_said = self.provided and self.kind is not OptimalityKind.UNKNOWN
+        return self._known + (f", provided that {self.provided}" if is_said else "")
 
     @property
     def _known(self) -> str:

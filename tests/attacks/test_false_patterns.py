@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 import undershoot as us
-from undershoot.errors import NotAvailable
+from undershoot.errors import Contradiction, NotAvailable
+from undershoot.guarantees import NO_GUARANTEE, PROVEN
+from undershoot.heuristics.analytic import Additive
 from undershoot.kernels.compiler import compiled
 from undershoot.pattern_tables.pattern import Pattern, rank_by
 from undershoot.pattern_tables.ranking import rank_of, turn_pieces, unrank_places
+from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.pieces import pieces_of
 
 
@@ -40,13 +43,23 @@ FILES = {
     "a cursor that only arrives": 'goal = "a b c d e"\ncursor = "c"\n[moves]\n'
     'm0 = { at = { 1 = "(1 3 2)(4 5)", 2 = "(1 2)" }, cost = 7 }\n'
     'm1 = { at = { 2 = "(2 3)", 3 = "(4 5)", 1 = "(1 2)(4 5)" }, cost = 8 }\n',
+    "pieces of two cells beside a cursor": 'goal = "a b c d e f"\ncursor = "e"\npieces = ["1 2", "3 4"]\n[moves]\n'
+    'x = { at = { 6 = "(1 3 2 4)" } }\ny = { at = { 5 = "(1 4)(2 3)(5 6)", 6 = "(5 6)" } }\n',
+    "pieces of two cells that turn beside a cursor": 'goal = "a b c d e f"\ncursor = "f"\npieces = ["1 2", "3 4"]\n[moves]\n'
+    'x = { at = { 5 = "(1 4)(2 3)(5 6)", 6 = "(1 2)(3 4)" } }\ny = { at = { 6 = "(1 4)(2 3)(5 6)" } }\n',
+    "the name of a cube": 'goal = "a b c d"\n[moves]\nm = "(1 2 3 4)"\nn = "(1 2)"\n',
+    "a cursor inside a piece": 'goal = "a b c d e f"\ncursor = "a"\npieces = ["1 2", "3 4", "5 6"]\n[moves]\n'
+    'm = { at = { 1 = "(1 3)(2 4)", 3 = "(3 5)(4 6)", 5 = "(5 1)(6 2)" } }\n',
+    "a cursor that cannot leave": 'goal = "b c g d f e a"\ncursor = "g"\n[moves]\n'
+    'm0 = { at = { 2 = "(2 3)", 4 = "(4 5)", 5 = "(5 7)", 3 = "(3 4)", 7 = "(5 7)", 6 = "(5 6)" }, cost = 2 }\n',
     "dear moves": 'goal = "a b c d"\n[moves]\nM = { cycles = "(1 2 3 4)", cost = 200 }\nN = { cycles = "(1 2)", cost = 3 }\n',
 }
 
 
 def puzzle_of(name: str, folder: Path) -> us.Puzzle:
     path = folder / "puzzle.toml"
-    path.write_text(f'name = "odd"\n{FILES[name]}')
+    called = "cube-3x3-mine" if name == "the name of a cube" else "odd"
+    path.write_text(f'name = "{called}"\n{FILES[name]}')
     return us.puzzle(path)
 
 
@@ -58,7 +71,7 @@ def test_what_is_called_proven_is_true(name: str, algorithm: us.Algorithm, tmp_p
     states = exact.states_of(np.arange(0, exact.states, max(1, exact.states // 30)))
     costs = exact.distance(states)
     guides: list[Any] = [us.heuristic(puzzle, "zero")]
-    for chosen in (None, "all"):
+    for chosen in (None, "all", "1+1", "2+1", "4-2"):
         try:
             guides.append(us.patterns(puzzle, chosen))
         except us.UndershootError:
@@ -78,6 +91,7 @@ def test_what_is_not_available_says_so(tmp_path: Path) -> None:
         ("goals that mix kinds", "no moves bring it"),
         ("a cursor that never moves", "never moves"),
         ("dear moves", "do not fit an entry"),
+        ("a cursor inside a piece", "its cursor on a piece of several cells"),
     ):
         with pytest.raises(NotAvailable, match=message):
             us.patterns(puzzle_of(name, tmp_path))
@@ -123,3 +137,28 @@ def test_a_pattern_lists_different_pieces() -> None:
     for followed in ((), (0, 0), (9,), (pieces.cursor or 0,)):
         with pytest.raises(us.UndershootError, match="different pieces"):
             Pattern(pieces, followed, is_additive=True)
+
+
+@pytest.mark.parametrize("copies", [51, 52])
+def test_more_looks_than_a_byte_counts(copies: int) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    exact = us.oracle(puzzle)
+    states = exact.states_of(np.arange(exact.states))
+    many = us.patterns(puzzle, "+".join(["1-1-1-1-1"] * copies + ["5"]))
+    assert (many(states) <= exact.distance(states)).all()
+
+
+@pytest.mark.parametrize("extra", [1.0, 3.0])
+def test_a_goal_is_found_whatever_is_said_of_it(extra: float) -> None:
+    """IDA* looks whether a state is a goal where h says that it may be one."""
+    puzzle = us.puzzle("tiles-2x3")
+    costs = np.zeros((6, 6), dtype=np.int32)
+    costs[0, 1] = int(extra)  # the goal, and every state with its first tile at home
+    options = us.SearchOptions(algorithm=us.Algorithm.IDA, max_expanded=10_000)
+    states = us.oracle(puzzle).states_of(np.arange(0, 360, 40))
+    free = Additive("too much", puzzle.table, BaseHeuristic("too much", costs), NO_GUARANTEE)
+    for result, cost in zip(us.solve_many(puzzle, states, free, options), us.oracle(puzzle).distance(states), strict=True):
+        assert result.status is us.Status.SOLVED
+        assert result.lower_bound <= cost <= (result.cost or 0)
+    with pytest.raises(Contradiction, match="of a state from which a solution costs 0"):
+        us.solve(puzzle, states[1], Additive("too much", puzzle.table, BaseHeuristic("too much", costs), PROVEN), options)

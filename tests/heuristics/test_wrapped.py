@@ -61,6 +61,12 @@ def test_solutions_found_with_it_say_what_they_rest_on() -> None:
     for result, true in zip(us.solve_many(PUZZLE, STATES, proven), DISTANCES.distance(STATES), strict=True):
         assert (result.cost, result.optimality.kind) == (true, OptimalityKind.PROVEN)
         assert f"optimal, proven, {PROVIDED}" in str(result.optimality)
+        assert "says the same of equal states" in result.to_json()["provided"]
+    stopped = us.solve_many(PUZZLE, STATES, proven, us.SearchOptions(max_expanded=1))
+    assert all("says the same" in result.to_json()["provided"] for result in stopped)
+    summaries, records = us.compare(PUZZLE, us.Instances("some", STATES, (None,) * len(STATES)), [proven], us.SearchOptions())
+    assert summaries[0].guarantee == "proven, provided"
+    assert all("says the same" in record["provided"] for record in records)
     bounded = us.solve_many(PUZZLE, STATES, proven, us.SearchOptions(weight=3))
     assert all(PROVIDED in str(result.optimality) for result in bounded if result.cost)
     # What h0 proves by itself rests on nothing else.
@@ -114,7 +120,7 @@ def test_methods_and_heuristics_are_compared() -> None:
     proven = us.check(wrapped(low, "checked")).heuristic
     posed = us.Instances("some", STATES, (None,) * len(STATES))
     (raw, checked, base), _ = us.compare(PUZZLE, posed, [wrapped(low), proven, BASE], us.SearchOptions())
-    assert (raw.guarantee, checked.guarantee, checked.proven_rate) == ("none", "proven", 1.0)
+    assert (raw.guarantee, checked.guarantee, checked.proven_rate) == ("none", "proven, provided", 1.0)
     assert checked.mean_expanded < base.mean_expanded
 
 

@@ -24,7 +24,7 @@ class Summary:
 
     name: str
     guarantee: str
-    """proven, proven within R (of the goal), sampled or none."""
+    """proven, proven within R (of the goal), sampled or none; and "provided" where it rests on what nobody can check."""
     solve_rate: float
     mean_expanded: float
     """Over all instances; those that were stopped count with what they had expanded."""

@@ -24,7 +24,7 @@ from undershoot.pattern_tables.tables import AUTO, PatternTable, make_table
 from undershoot.pattern_tables.verification import WrongPatternTable, verify_entries
 from undershoot.trust import Passed
 
-FORMAT = "undershoot pattern table 1"
+FORMAT = "undershoot pattern table 2"
 HEADER = 1024
 """Bytes of JSON and blanks before the entries."""
 Progress = Callable[[str, int, int], None]

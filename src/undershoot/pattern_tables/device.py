@@ -25,8 +25,8 @@ CHUNK = {"cuda": 1 << 26, "cpu": 1 << 20}
 LEAST_CHUNK = 1 << 20
 BYTES = 192
 """Of temporary memory for each of them, at most."""
-FUSED_FROM = 1 << 32
-"""Tables with so many steps are worth the seconds that a compiler takes to make one kernel of all operations."""
+FUSED_FROM = 10**10
+"""Tables with so many steps are worth the 20 seconds that a compiler takes to make one kernel of all operations."""
 Progress = Callable[[int, int], None]
 
 
@@ -237,9 +237,9 @@ def _name_the_first(work: Work, entries: Tensor, numbers: Tensor, due: Tensor) -
 def fold_on(pattern: Pattern, entries: Tensor) -> U8:
     """uint8[size] by `pattern.folded`, on the host: the least over all places of the cursor."""
     if pattern.has_cursor:
-        places = int(pattern.ranking.choices[-1])
-        rows = max(1, CHUNK[entries.device.type] // places)
-        parts = [part.view(-1, places).amin(1) for part in torch.split(entries, rows * places)]
+        places, block = int(pattern.ranking.choices[-1]), int(pattern.ranking.block)
+        rows = max(1, CHUNK[entries.device.type] // (places * block))
+        parts = [part.view(-1, places, block).amin(1).flatten() for part in torch.split(entries, rows * places * block)]
         entries = torch.cat(parts)
     folded: U8 = entries.cpu().numpy()
     return folded

@@ -35,6 +35,8 @@ BY_CELLS = {
 """Cells of the goal with the blank last, counted from 1, by rows, columns and the set's name."""
 EDGES = ["UF", "UR", "UB", "UL", "FR", "BL", "DF", "DB", "FL", "BR", "DR", "DL"]
 """The first k of them and their image under half a turn about the front cover all twelve edges, from k = 6 on."""
+FAMILIES = {"tiles-4x4-blank-first": "tiles-4x4", "tiles-5x5-blank-first": "tiles-5x5", "cube-3x3-qtm": "cube-3x3"}
+"""Puzzles that take the sets of others."""
 DEFAULTS = {"tiles-4x4": "6-6-3+reflected", "tiles-5x5": "5-5-5-5-4+reflected", "cube-3x3": "corners+6+6"}
 LARGER = {"tiles-4x4": ("5-5-5+reflected", "6-6-3+reflected", "7-8+reflected"), "cube-3x3": ("corners+6+6", "corners+7+7")}
 LARGER["tiles-5x5"] = ("5-5-5-5-4+reflected", "6-6-6-6+reflected")
@@ -65,14 +67,14 @@ def piece_names(puzzle: Problem, pieces: Pieces) -> tuple[str, ...]:
 
 def names_of_sets(puzzle: Problem) -> tuple[str, ...]:
     """Those that are worth knowing, the default first."""
-    family = puzzle.name.removesuffix("-blank-first").removesuffix("-qtm")
+    family = FAMILIES.get(puzzle.name, puzzle.name)
     given = [name for name, _ in puzzle.pattern_sets]
     return tuple(dict.fromkeys((default_name(puzzle), *given, *LARGER.get(family, ()))))
 
 
 def default_name(puzzle: Problem) -> str:
     """The set that is taken if none is named."""
-    family = puzzle.name.removesuffix("-blank-first").removesuffix("-qtm")
+    family = FAMILIES.get(puzzle.name, puzzle.name)
     if puzzle.pattern_sets:
         return puzzle.pattern_sets[0][0]
     if family in DEFAULTS:
@@ -147,16 +149,15 @@ def _tiles(puzzle: Problem, pieces: Pieces, name: str) -> tuple[tuple[int, ...],
             f"{name} adds patterns, which is for sliding tiles; {puzzle.name} takes sets such as {default_name(puzzle)}"
         )
     cells, cursor = puzzle.table.cells, pieces.cursor
+    tiles = sorted((p for p in range(len(pieces)) if p != cursor), key=lambda p: pieces.cells[p])
     sizes = [int(size) for size in name.split("-")]
-    if sum(sizes) != cells - 1 or min(sizes) < 1:
-        raise UndershootError(f"{name} is {sum(sizes)} tiles; {puzzle.name} has {cells - 1}")
+    if sum(sizes) != len(tiles) or min(sizes) < 1:
+        raise UndershootError(f"{name} is {sum(sizes)} tiles; {puzzle.name} has {len(tiles)}")
     columns = int(puzzle.table.landing[0].max())
-    known = BY_CELLS.get((cells // columns, columns, name))
+    known = BY_CELLS.get((cells // columns, columns, name)) if columns else None
     if known is None:
-        ends = list(accumulate(sizes, initial=0))
-        groups = [list(range(first, last)) for first, last in pairwise(ends)]
-    else:
-        groups = [[int(cell) - 1 for cell in group.split()] for group in known]
+        return tuple(tuple(tiles[first:last]) for first, last in pairwise(accumulate(sizes, initial=0)))
+    groups = [[int(cell) - 1 for cell in group.split()] for group in known]
     if cursor is not None and pieces.cells[cursor][0] == 0:  # the blank is first: the same board turned round
         groups = [[cells - 1 - cell for cell in group] for group in groups]
     by_cell = {home[0]: p for p, home in enumerate(pieces.cells)}
@@ -178,7 +179,8 @@ def _windows(puzzle: Problem, pieces: Pieces, parts: Sequence[str]) -> list[tupl
                 raise NotAvailable(f"{puzzle.name} has no {part}")
             result.append(tuple(chosen))
     sizes = [int(part) for part in parts if part.isdecimal()]
-    edges = [names.index(_as_named(edge, names)) for edge in EDGES] if puzzle.name.startswith("cube-3x3") else []
+    is_cube = FAMILIES.get(puzzle.name, puzzle.name) == "cube-3x3"
+    edges = [names.index(_as_named(edge, names)) for edge in EDGES] if is_cube else []
     for number, size in enumerate(sizes):
         if edges:
             result.append(_edge_window(puzzle, pieces, edges, size, number))

@@ -105,9 +105,11 @@ def fold(pattern: Pattern, entries: U8) -> U8:
     """uint8[size] by `pattern.folded`: the least over all places of the cursor."""
     if not pattern.has_cursor:
         return entries
-    cursors, size = int(pattern.ranking.choices[-1]), int(pattern.folded.size)
-    result = np.empty(size, dtype=np.uint8)
-    for first in range(0, size, AT_ONCE // cursors):
-        last = min(first + AT_ONCE // cursors, size)
-        entries[first * cursors : last * cursors].reshape(-1, cursors).min(axis=1, out=result[first:last])
-    return result
+    # Turns vary fastest, then the cursor's places, then those of the followed pieces.
+    cursors, block = int(pattern.ranking.choices[-1]), int(pattern.ranking.block)
+    rows = int(pattern.ranking.size) // (cursors * block)
+    result = np.empty((rows, block), dtype=np.uint8)
+    for first in range(0, rows, step := max(1, AT_ONCE // (cursors * block))):
+        part = entries[first * cursors * block : (first + step) * cursors * block].reshape(-1, cursors, block)
+        part.min(axis=1, out=result[first : first + step])
+    return result.ravel()

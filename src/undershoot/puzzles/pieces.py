@@ -131,6 +131,8 @@ def pieces_of(puzzle: Problem) -> Pieces:
         table.cursor is not None and not _moves(table, after, np.flatnonzero(table.goals[0] == table.cursor).tolist())
     ):
         raise NotAvailable(f"{puzzle.name} has no pieces to follow: its cursor never moves, or nothing does")
+    if table.cursor is not None and not any(len(home) == 1 and table.goals[0, home[0]] == table.cursor for home in moving):
+        raise NotAvailable(f"{puzzle.name} has its cursor on a piece of several cells; list pieces without the cursor's cell")
     if not puzzle.pieces:
         _check_distinct(puzzle, moving)
     return _assemble(puzzle, tuple(map(tuple, moving)), after)

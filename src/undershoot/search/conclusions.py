@@ -137,10 +137,10 @@ def _bound(ending: Ending, guarantee: Guarantee) -> float:
 
 
 def _optimality(ending: Ending, lower_bound: int, guarantee: Guarantee) -> Optimality:
-    if ending.cost is None:
-        return Optimality(OptimalityKind.UNKNOWN)
     # A bound that holds by h0 alone rests on nothing else.
     provided = guarantee.provided if guarantee.standing is Standing.PROVEN else ""
+    if ending.cost is None:
+        return Optimality(OptimalityKind.UNKNOWN, provided=provided)
     if ending.cost == lower_bound:
         return Optimality(OptimalityKind.PROVEN, provided=provided)
     is_solved = ending.status is Status.SOLVED and ending.goes_by_f

@@ -60,6 +60,8 @@ class CutOff(NamedTuple):
     """Whether the least g + h0 of it is noted, for bounds that do not rest on the heuristic."""
     corrects_parent: Number
     """Whether children may show that their parent is farther from the goal than it says (BPMX)."""
+    goal_value: Number
+    """The largest h of a goal: only nodes of at most so much are compared with the goals."""
 
 
 class TreeMoves(NamedTuple):
@@ -168,7 +170,7 @@ def search_tree(
     while True:
         row = tree.rows[depth]
         if row.is_expanded == 0:
-            if row.f == row.cost and _is_goal(tree, moves):
+            if row.f <= row.cost + cut.goal_value and _is_goal(tree, moves):
                 progress.status, progress.expanded = FOUND, progress.expanded + 1
                 break
             if progress.expanded >= stop:

@@ -4,6 +4,7 @@ With a proven heuristic the bound of an iteration, and after it the least f that
 another one the least g + h0 that was cut off is. So a limit ends a search with a true statement.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from undershoot.kernels.cpu import apply
 from undershoot.kernels.guides import guide_of, kept_size
 from undershoot.kernels.sums import sums
 from undershoot.puzzles.problem import Problem
-from undershoot.search.conclusions import Ending, check_request, conclude
+from undershoot.search.conclusions import Ending, check_claim, check_request, conclude
 from undershoot.search.depth_first import (
     COUNTERS,
     EXHAUSTED,
@@ -118,7 +119,11 @@ class Deepening:
         self.moves = tree_moves(puzzle.table)
         self.base = sums(puzzle.base_heuristic)
         is_proven = heuristic.guarantee.is_proven
-        self.cut = CutOff(not is_proven, is_proven and not getattr(heuristic, "is_consistent", False))
+        goals = puzzle.table.goals
+        at_goals = heuristic(goals)
+        check_claim(puzzle, heuristic, goals, at_goals, np.zeros(len(goals), dtype=np.int64))
+        goal_value = max(0, math.ceil(at_goals.max())) if np.isfinite(at_goals).all() else NEVER
+        self.cut = CutOff(not is_proven, is_proven and not getattr(heuristic, "is_consistent", False), goal_value)
         self.kept_size = kept_size(guide)
         self.start_value = float(heuristic(start)[0])
         self.first_bound = bound

@@ -91,7 +91,8 @@ class Result:
             "actions": list(self.actions),
             "optimality": self.optimality.kind.value,
         }
-        return {**fields, "factor": self.optimality.factor, "probability": self.optimality.probability}
+        known = self.optimality
+        return {**fields, "provided": known.provided, "factor": known.factor, "probability": known.probability}
 
     def followed_by(self, other: "Result") -> "Result":
         """What another search of the same instance adds to this one, which found no solution: all work is counted."""
@@ -99,7 +100,10 @@ class Result:
         seconds, lower = self.seconds + other.seconds, max(self.lower_bound, other.lower_bound)
         if other.cost is not None and other.cost < lower:
             raise Contradiction(f"a solution of cost {other.cost} was found where an earlier search implies at least {lower}")
-        optimality = Optimality(OptimalityKind.PROVEN) if other.cost == lower else other.optimality
+        provided = " and ".join(dict.fromkeys(text for text in (self.optimality.provided, other.optimality.provided) if text))
+        optimality = replace(other.optimality, provided=provided)
+        if other.cost == lower:
+            optimality = Optimality(OptimalityKind.PROVEN, provided=provided)
         return replace(other, **sums, seconds=seconds, lower_bound=lower, optimality=optimality)
 
     @property
