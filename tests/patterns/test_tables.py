@@ -13,6 +13,7 @@ from undershoot.heuristics.patterns import pattern_heuristic
 from undershoot.kernels.guides import values_of
 from undershoot.pattern_tables import cache
 from undershoot.pattern_tables.making import make_entries
+from undershoot.pattern_tables.packing import AT_ONCE, MOST_HALF, can_pack, pack, packed_size, unpack
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.sets import pattern_set
 from undershoot.pattern_tables.tables import fold, make_table
@@ -29,9 +30,12 @@ SETS = [
     ("tiles-2x4", "1 2 5 6"),
     ("cube-2x2", "4+4"),
     ("cube-2x2", "corners"),
-    ("topspin-8-4", "4+4"),
-    ("pancake-8", "5+5"),
+    ("cube-2x2", "all+inverse"),
+    ("cube-2x2", "4+4+inverse"),
+    ("topspin-8-4", "4+4+inverse"),
+    ("pancake-8", "5+5+inverse"),
     (PYRAMINX, "1+1+1+1+6"),
+    (PYRAMINX, "4+inverse"),
     (PYRAMINX, "all"),
 ]
 
@@ -46,7 +50,7 @@ def test_values_never_exceed_the_true_cost_on_the_whole_space(name: str, chosen:
     assert (values <= costs).all()
     assert (values[costs == 0] == 0).all()
     assert values.max() > 0
-    if chosen in ("corners", "all"):
+    if chosen in ("corners", "all", "all+inverse"):
         assert (values == costs).all()
 
 
@@ -129,7 +133,7 @@ def test_moves_of_different_costs() -> None:
 
 
 def test_batches_and_loops_say_the_same() -> None:
-    for name, chosen in (("tiles-3x3", "4-4+reflected"), ("cube-2x2", "4+4")):
+    for name, chosen in (("tiles-3x3", "4-4+reflected"), ("cube-2x2", "4+4+inverse")):
         puzzle = us.puzzle(name)
         made = us.patterns(puzzle, chosen)
         states = puzzle.sample(500, seed=3)
@@ -218,6 +222,7 @@ def test_folding_takes_the_least_over_the_places_of_the_cursor() -> None:
         ("cube-2x2", "edges", "has no edges"),
         ("topspin-8-4", "9", "a set of 9 pieces"),
         ("lights-out-3x3", "all", "algebra"),
+        ("tiles-3x3", "4-4+inverse", "depends on where the cursor is"),
     ],
 )
 def test_sets_that_cannot_be_are_refused(name: str, chosen: str, message: str) -> None:
@@ -242,3 +247,39 @@ def test_progress_is_reported() -> None:
     pattern_heuristic(puzzle, pattern_set(puzzle, "2-2-3"), progress=lambda *what: seen.append(what))
     assert {doing for _, doing, _, _ in seen} == {"making", "verifying"}
     assert all(done <= of for _, _, done, of in seen)
+
+
+ONE_WAY = 'name = "odd"\ngoal = "a b c d"\n[moves]\nm = "(1 2 3 4)"\nn = "(1 2)"\n'
+DEARER_BACK = 'name = "odd"\ngoal = "a b c d"\n[moves]\nm = "(1 2 3 4)"\nb = { cycles = "(4 3 2 1)", cost = 2 }\nn = "(1 2)"\n'
+TWO_GOALS = 'name = "odd"\ngoals = ["a b c d", "b a c d"]\n[moves]\nm = "(1 2 3 4)"\nb = "(4 3 2 1)"\nn = "(1 2)"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [(ONE_WAY, "takes m back"), (DEARER_BACK, "same cost takes"), (TWO_GOALS, "it has 2 goals")]
+)
+def test_inverses_are_asked_only_where_they_cost_as_much(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "odd.toml").write_text(text)
+    with pytest.raises(us.UndershootError, match=message):
+        us.patterns(us.puzzle(tmp_path / "odd.toml"), "all+inverse")
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 2 * AT_ONCE, 2 * AT_ONCE + 3])
+def test_packed_entries_are_the_same(size: int) -> None:
+    entries = np.random.default_rng(size).integers(0, MOST_HALF + 1, size).astype(np.uint8)
+    entries[::5] = 255
+    assert can_pack(entries)
+    assert (unpack(pack(entries), size) == entries).all()
+    assert len(pack(entries)) == packed_size(size)
+    entries[-1] = MOST_HALF + 1
+    assert not can_pack(entries)
+
+
+def test_packed_tables_say_what_others_say() -> None:
+    puzzle = us.puzzle("cube-2x2")
+    made = us.patterns(puzzle, "4+4+inverse")
+    assert all(table.is_packed for table in made.tables)
+    wide = {id(table): replace(table, entries=table.unpacked(), is_packed=False) for table in made.tables}
+    sums = tuple(tuple(replace(look, table=wide[id(look.table)]) for look in group) for group in made.sums)
+    states = puzzle.sample(5000, seed=4)
+    assert (replace(made, sums=sums, tables=tuple(wide.values()))(states) == made(states)).all()
+    assert [table.histogram.tolist() for table in wide.values()] == [table.histogram.tolist() for table in made.tables]

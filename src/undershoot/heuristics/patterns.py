@@ -1,7 +1,7 @@
 """PatternHeuristic: the largest of several sums of pattern tables, which never overestimates."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -55,19 +55,20 @@ class PatternHeuristic:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether no move changes its value by more than it costs. The least over the cursor's places need not do that."""
-        return self.pieces.cursor is None
+        """Whether no move changes its value by more than it costs. The least over the cursor's places may, and inverses do."""
+        return self.pieces.cursor is None and not any(look.is_inverse for group in self.sums for look in group)
 
     @cached_property
     def _guide(self) -> Any:
         if can_slide(self.pieces, self.sums):
             return sliding_looks(self.pieces, self.sums)
         looks = [look for group in self.sums for look in group]
-        tables = {id(look.table): look.table.entries for look in looks}
+        is_packed = all(look.table.is_packed for look in looks)
+        tables = {id(look.table): look.table.entries if is_packed else look.table.unpacked() for look in looks}
         entries, starts = joined(list(tables.values()))
-        where = dict(zip(tables, starts.tolist(), strict=True))
+        where = dict(zip(tables, (starts * (1 + is_packed)).tolist(), strict=True))
         offsets = np.array([where[id(look.table)] for look in looks], dtype=np.int64)
-        return slot_looks(self.pieces, self.sums, entries, offsets)
+        return slot_looks(self.pieces, self.sums, entries, offsets, is_packed)
 
     def guide(self) -> Any:
         """For searches. All threads share it: it has nothing to work in."""
@@ -135,7 +136,8 @@ def pattern_heuristic(
             known = Look(tables[-1])
         looks[pattern] = known
     sums = [
-        tuple(_through(looks[pattern], symmetry) for pattern in group)
+        tuple(_through(looks[pattern], symmetry, is_inverse) for pattern in group)
+        for is_inverse in ((False, True) if chosen.with_inverse else (False,))
         for symmetry in chosen.symmetries
         for group in chosen.sums
     ]
@@ -155,12 +157,12 @@ def _image_of_known(puzzle: Problem, tables: Sequence[PatternTable], pattern: Pa
     return None
 
 
-def _through(look: Look, symmetry: Symmetry | None) -> Look:
-    """A look through one more symmetry."""
+def _through(look: Look, symmetry: Symmetry | None, is_inverse: bool) -> Look:
+    """A look through one more symmetry, or at the inverse."""
     if symmetry is None:
-        return look
+        return replace(look, is_inverse=is_inverse)
     if look.symmetry is None:
-        return Look(look.table, symmetry)
+        return Look(look.table, symmetry, is_inverse)
     first, then = symmetry, look.symmetry
     joint = Symmetry(first.cells[then.cells], then.values[first.values], then.actions[first.actions])
-    return Look(look.table, joint)
+    return Look(look.table, joint, is_inverse)

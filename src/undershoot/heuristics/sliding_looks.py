@@ -90,7 +90,7 @@ def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> SlidingLook
             count = len(look.asked)
             is_dense.append(1 << (bits * count) > MOST_SPARSE)
             if id(look.table) not in tables:
-                tables[id(look.table)] = look.table.entries if is_dense[-1] else sparse(look.table, bits)
+                tables[id(look.table)] = look.table.unpacked() if is_dense[-1] else sparse(look.table, bits)
     entries, starts = joined(list(tables.values()))
     offset_of = dict(zip(tables, starts.tolist(), strict=True))
     return SlidingLooks(
@@ -130,7 +130,7 @@ def sparse(table: PatternTable, bits: int) -> U8:
     """uint8[2^(bits * k)]: by the places of the pieces as one number, the first in the lowest bits."""
     how = table.pattern.folded
     result = np.full(1 << (bits * len(how.kind)), 255, dtype=np.uint8)
-    spread_out(how, table.entries, bits, result, np.zeros(len(how.kind), dtype=np.int64))
+    spread_out(how, table.unpacked(), bits, result, np.zeros(len(how.kind), dtype=np.int64))
     return result
 
 

@@ -19,6 +19,7 @@ from undershoot.arrays import U8
 from undershoot.errors import GaveOut, NotAvailable
 from undershoot.files import cache_folder, written_atomically
 from undershoot.oracles.size import bytes_text
+from undershoot.pattern_tables.packing import packed_size, unpack
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.tables import AUTO, PatternTable, make_table
 from undershoot.pattern_tables.verification import WrongPatternTable, verify_entries
@@ -95,7 +96,7 @@ def _check_disk(path: Path, size: int) -> None:
 
 def save(path: Path, table: PatternTable) -> str:
     """Write a table in one piece or not at all; returns its digest."""
-    about = {**_about(table.pattern), "seconds": table.seconds}
+    about = {**_about(table.pattern), "seconds": table.seconds, "is_packed": table.is_packed}
     digest = _digest(about, table.entries)
     header = json.dumps({**about, "sha256": digest}).encode()
     with written_atomically(path, follow_links=False) as file:
@@ -113,7 +114,8 @@ def load(path: Path, pattern: Pattern, progress: Progress | None = None) -> Patt
         for key, value in _about(pattern).items():
             if about.get(key) != value:
                 raise DamagedPattern(f"its {key} is another one")
-        entries = np.empty(int(pattern.folded.size), dtype=np.uint8)
+        size, is_packed = int(pattern.folded.size), about.get("is_packed") is True
+        entries = np.empty(packed_size(size) if is_packed else size, dtype=np.uint8)
         if file.readinto(entries.data) != len(entries) or file.read(1):
             raise DamagedPattern("it is cut off, or too long")
     digest = _digest(about, entries)
@@ -126,11 +128,12 @@ def load(path: Path, pattern: Pattern, progress: Progress | None = None) -> Patt
         if pattern.has_cursor:
             raise DamagedPattern("this installation did not make it, and without the cursor's places it cannot be checked")
         try:
-            verify_entries(pattern, entries, progress=progress and (lambda done, of: progress("verifying", done, of)))
+            whole = unpack(entries, size) if is_packed else entries
+            verify_entries(pattern, whole, progress=progress and (lambda done, of: progress("verifying", done, of)))
         except (WrongPatternTable, NotAvailable) as error:
             raise DamagedPattern(str(error)) from error
         trust.record(Passed.PATTERN, digest)
-    return PatternTable(pattern, entries, seconds, path)
+    return PatternTable(pattern, entries, seconds, is_packed, path)
 
 
 def _header(file: BinaryIO) -> tuple[dict[str, Any], object]:

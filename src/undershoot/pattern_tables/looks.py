@@ -1,4 +1,4 @@
-"""Looks: a table asked about the state itself, or about its image under a symmetry, which costs as much."""
+"""Looks: a table asked about the state itself, its image under a symmetry, or its inverse, which all cost as much."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,7 @@ from undershoot.arrays import I64, U8, AnyArray
 from undershoot.errors import NotAvailable
 from undershoot.pattern_tables.tables import PatternTable
 from undershoot.puzzles.moves import Symmetry
+from undershoot.puzzles.pieces import Pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,6 +17,8 @@ class Look:
 
     table: PatternTable
     symmetry: Symmetry | None = None
+    is_inverse: bool = False
+    """Whether it is asked about the inverse of that: the state that the moves lead to which undo those that led here."""
 
     def __post_init__(self) -> None:
         table = self.table.pattern.pieces.table
@@ -23,6 +26,8 @@ class Look:
             raise NotAvailable(
                 "a pattern is looked up through symmetries that keep the one goal of a puzzle; this one does not"
             )
+        if self.is_inverse:
+            check_inverse(self.table.pattern.pieces)
 
     @property
     def asked(self) -> I64:
@@ -50,3 +55,24 @@ class Look:
             at = pieces.stickers[:, sticker]
             slots[i, at >= 0] = to_image[at[at >= 0]]
         return np.array(asked, dtype=np.int64), slots
+
+
+def check_inverse(pieces: Pieces) -> None:
+    """Refuse puzzles in which the inverse of a state may cost something else.
+
+    A state is where moves have carried all stickers; the moves that undo them, in the other order, carry the goal to its
+    inverse, and cost as much if each is a move of the same cost.
+    """
+    table = pieces.table
+    wrong = ""
+    if len(table.goals) > 1:
+        wrong = f"it has {len(table.goals)} goals"
+    elif table.cursor is not None:
+        wrong = "what a move does depends on where the cursor is"
+    else:
+        undo = table.inverse[0]
+        for action in np.flatnonzero(table.legal[0]).tolist():
+            if undo[action] < 0 or table.cost[table.alike[undo[action]]] != table.cost[table.alike[action]]:
+                wrong = f"no move of the same cost takes {table.action_names[action]} back"
+    if wrong:
+        raise NotAvailable(f"the inverse of a state need not cost what the state costs in this puzzle: {wrong}")

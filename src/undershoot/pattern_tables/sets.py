@@ -16,13 +16,15 @@ import numpy as np
 
 from undershoot.errors import NotAvailable, UndershootError
 from undershoot.kernels.plan import forward_plan
+from undershoot.pattern_tables.looks import check_inverse
 from undershoot.pattern_tables.pattern import Pattern, rank_by
 from undershoot.puzzles.moves import Symmetry
 from undershoot.puzzles.pieces import Pieces, pieces_of
 from undershoot.puzzles.problem import Problem
 
 REFLECTED = "reflected"
-PART = rf"all|corners|edges|{REFLECTED}|\d+(-\d+)*"
+INVERSE = "inverse"
+PART = rf"all|corners|edges|{REFLECTED}|{INVERSE}|\d+(-\d+)*"
 MOST_ENTRIES = 25_000_000
 """Of a table that is chosen by size, while it is made."""
 BY_CELLS = {
@@ -52,6 +54,8 @@ class PatternSet:
     """The costs of each of these are added; the largest sum counts."""
     symmetries: tuple[Symmetry | None, ...] = (None,)
     """Through which every sum is looked up."""
+    with_inverse: bool = False
+    """Whether each is also looked up for the inverse of the state."""
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
@@ -126,13 +130,17 @@ def pattern_set(puzzle: Problem, name: str | None = None) -> PatternSet:
         if reflection is None:
             raise NotAvailable(f"{puzzle.name} has no reflection that keeps its goal; leave out +{REFLECTED}")
         symmetries = (None, reflection)
+    with_inverse = INVERSE in parts
+    if with_inverse:
+        parts.remove(INVERSE)
+        check_inverse(pieces)
     if any("-" in part for part in parts):
         sums = [_tiles(puzzle, pieces, part) for part in parts]
     else:
         sums = [(group,) for group in _windows(puzzle, pieces, parts)]
     slides = forward_plan(puzzle.table).slides
     made = tuple(tuple(Pattern(pieces, group, slides) for group in groups) for groups in sums)
-    return PatternSet(text, pieces, made, symmetries)
+    return PatternSet(text, pieces, made, symmetries, with_inverse)
 
 
 def _reflection(puzzle: Problem) -> Symmetry | None:

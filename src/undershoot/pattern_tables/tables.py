@@ -11,6 +11,7 @@ import numpy as np
 from undershoot.arrays import I64, U8, frozen, sealed
 from undershoot.errors import UndershootError, what_came
 from undershoot.pattern_tables.making import UNREACHED, make_entries
+from undershoot.pattern_tables.packing import can_pack, pack, unpack, unpacked_parts
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.verification import verify_entries
 
@@ -27,9 +28,10 @@ class PatternTable:
 
     pattern: Pattern
     entries: U8
-    """uint8[size] by `pattern.folded`; 255 for what has no solution."""
+    """uint8[size] by `pattern.folded`; 255 for what has no solution. Two to a byte if `is_packed`: see `packing`."""
     seconds: float
     """What making and verifying it took."""
+    is_packed: bool = False
     cached: Path | None = None
     """The file that it was read from; None if it was made just now."""
 
@@ -40,10 +42,16 @@ class PatternTable:
     def histogram(self) -> I64:
         """int64[D + 1]: how many arrangements there are of each cost."""
         counts = np.zeros(256, dtype=np.int64)
-        for first in range(0, len(self.entries), AT_ONCE):
-            counts += np.bincount(self.entries[first : first + AT_ONCE], minlength=256)
+        size = int(self.pattern.folded.size)
+        whole = (self.entries[first : first + AT_ONCE] for first in range(0, size, AT_ONCE))
+        for part in unpacked_parts(self.entries, size) if self.is_packed else whole:
+            counts += np.bincount(part, minlength=256)
         counts = counts[:UNREACHED]
         return frozen(counts[: 1 + int(np.flatnonzero(counts)[-1])])
+
+    def unpacked(self) -> U8:
+        """uint8[size], a byte an entry."""
+        return unpack(self.entries, int(self.pattern.folded.size)) if self.is_packed else self.entries
 
     @property
     def largest(self) -> int:
@@ -62,7 +70,7 @@ def make_table(
     progress: Callable[[str, int, int], None] | None = None,
     device: str = AUTO,
 ) -> PatternTable:
-    """Search, verify, fold. progress: called with what is being done, how much of it is, and how much there is.
+    """Search, verify, fold, pack. progress: called with what is being done, how much of it is, and how much there is.
 
     device: cpu for the cores, cuda, or auto, which takes cuda for large tables where there is one with enough memory.
     """
@@ -73,10 +81,13 @@ def make_table(
     if on_cuda:
         from undershoot.pattern_tables.device import make_folded_on
 
-        return PatternTable(pattern, make_folded_on(pattern, "cuda", making, verifying), time.perf_counter() - began)
-    entries = make_entries(pattern, threads, making)
-    verify_entries(pattern, entries, threads, verifying)
-    return PatternTable(pattern, fold(pattern, entries), time.perf_counter() - began)
+        folded = make_folded_on(pattern, "cuda", making, verifying)
+    else:
+        entries = make_entries(pattern, threads, making)
+        verify_entries(pattern, entries, threads, verifying)
+        folded = fold(pattern, entries)
+    is_packed = can_pack(folded)
+    return PatternTable(pattern, pack(folded) if is_packed else folded, time.perf_counter() - began, is_packed)
 
 
 def check_device(device: str) -> None:
