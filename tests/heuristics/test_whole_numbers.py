@@ -162,6 +162,45 @@ def test_a_device_that_does_not_sum_exactly_is_refused(monkeypatch: pytest.Monke
         check_exactness(network)
 
 
+class OnTorch:
+    """Stands in for `CudaHeuristic`: the same tensors, on the CPU. Of states with three wrong cells it says `drift` more."""
+
+    drift = 0.0
+
+    def __init__(self, puzzle: Puzzle, parts: list[torch.Tensor], scales: list[torch.Tensor], *others: object) -> None:
+        self.puzzle, self.parts, self.scales = puzzle, parts, scales
+        self.encoding = TensorEncoding(puzzle.encoding, "cpu")
+
+    def raw(self, states: States) -> F32:
+        first = self.encoding.sum_of_rows(torch.tensor(states), self.parts[0], self.parts[1])
+        said = whole_layers(first, self.parts[2:], self.scales)[:, 0].numpy()
+        return np.asarray(said + self.drift * ((states != self.puzzle.table.goals[0]).sum(axis=1) == 3), dtype=np.float32)
+
+    def __call__(self, states: States) -> F32:
+        heuristic = NeuralHeuristic(self.puzzle, made_whole(self.puzzle, (16, 8)))
+        return heuristic.from_raw(self.raw(states), states)
+
+
+@pytest.mark.parametrize("drift", [0.0, 1.0])
+def test_a_device_that_says_something_else_of_a_state_is_refused(monkeypatch: pytest.MonkeyPatch, drift: float) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    heuristic = NeuralHeuristic(puzzle, made_whole(puzzle, (16, 8)))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr(OnTorch, "drift", drift)
+    for name, stand_in in (
+        ("CudaHeuristic", OnTorch),
+        ("whole_tensors", lambda network, device: whole_tensors(network, "cpu")),
+        ("sums_near_the_limit", lambda rows, columns, device: sums_near_the_limit(rows, columns, "cpu")),
+    ):
+        monkeypatch.setattr(f"undershoot.heuristics.neural_cuda.{name}", stand_in)
+    if not drift:
+        states = puzzle.sample(10, 1)
+        assert on_cuda(heuristic).raw(states).tobytes() == heuristic.raw(states).tobytes()
+        return
+    with pytest.raises(us.UndershootError, match=r"whole numbers, .* but cuda says .* and cpu .* of [\d /]+; use cpu"):
+        on_cuda(heuristic)
+
+
 @pytest.mark.parametrize("name", PUZZLES)
 def test_conversion_changes_little(name: str) -> None:
     puzzle = us.puzzle(name)

@@ -1,13 +1,16 @@
 """Encodings of pieces, pairs and presses, of states as they are and of canonical ones."""
 
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import commands
 import undershoot as us
 from undershoot.arrays import AnyArray, States
+from undershoot.errors import NotAvailable
 from undershoot.kernels.cpu import pack
 from undershoot.kernels.encodings import dense, read
 from undershoot.kernels.scrambles import deepest, scrambles_up_to
@@ -104,6 +107,62 @@ def test_encodings_that_cannot_be_are_refused() -> None:
         cube.encoded("cells", canonical=True)
     with pytest.raises(us.UndershootError, match="there are cells, pieces, pairs and presses"):
         cube.encoded("corners")
+
+
+def two_dials(folder: Path, symbols: int) -> Puzzle:
+    """Two pieces of two cells, each of which can hold symbols^2 things."""
+    path = folder / "dials.toml"
+    listed = ", ".join(f'"v{value}"' for value in range(symbols))
+    path.write_text(
+        f'name = "dials"\ngoal = "v0 v0 v0 v0"\nsymbols = [{listed}]\npieces = ["1 2", "3 4"]\n[moves]\n'
+        'a = { cycles = "(1 3)(2 4)", add = { 1 = 1 } }\nb = { add = { 2 = 1 } }\n'
+    )
+    return us.puzzle(path)
+
+
+def test_the_largest_tokens_are_read_alike_everywhere(tmp_path: Path) -> None:
+    puzzle = two_dials(tmp_path, 16)
+    how, states = puzzle.encoded("pairs"), scrambles_up_to(puzzle.table, 2000, 200, 1).states
+    here = read(how, np.concatenate([states, np.full((1, 4), 15, dtype=np.uint8)]))
+    there = TensorEncoding(how, "cpu").reading
+    assert here.max() == 2**16 - 1
+    assert there is not None
+    assert (there(torch.from_numpy(states)).numpy() == here[:-1]).all()
+
+
+def test_tokens_that_would_wrap_around_are_refused(tmp_path: Path) -> None:
+    """Kernels hold them in 16 bits and tensors in 64: a network would say one thing on one device, another on another."""
+    puzzle = two_dials(tmp_path, 17)
+    with pytest.raises(NotAvailable, match=r"a piece can hold 2\d\d contents or more, .* `pairs` at most 256 .*=pieces"):
+        puzzle.encoded("pairs")
+    assert read(puzzle.encoded("pieces"), np.full((1, 4), 16, dtype=np.uint8)).max() == 17**2 - 1
+
+
+def test_pieces_that_hold_more_than_can_be_numbered_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undershoot.puzzles.encoding.TOKENS", 200)  # finding 2^16 contents takes long
+    with pytest.raises(NotAvailable, match=r"or more, and with the encoding `pieces` at most 200 .* encoding=cells"):
+        two_dials(tmp_path, 17).encoded("pieces")
+
+
+@pytest.mark.parametrize("encoding", ["pieces", "pairs"])
+def test_pieces_of_many_cells_are_refused_before_anything_large_is_made(tmp_path: Path, encoding: str) -> None:
+    goal, swap = " ".join(f"s{i}" for i in range(32)), "".join(f"({i} {i + 16})" for i in range(1, 17))
+    halves = [" ".join(map(str, range(first, first + 16))) for first in (1, 17)]
+    path = tmp_path / "wide.toml"
+    path.write_text(f'name = "wide"\ngoal = "{goal}"\npieces = ["{halves[0]}", "{halves[1]}"]\n[moves]\nm = "{swap}"\n')
+    with pytest.raises(NotAvailable, match=r"2 pieces of up to 16 cells with 32 symbols .* 10\^24 entries.* encoding=cells"):
+        us.puzzle(path).encoded(encoding)
+    error = commands.undershoot(
+        "train", str(path), "--set", f"encoding={encoding}", "--out", str(tmp_path / "b"), code=2
+    ).stderr
+    assert "at most 134,217,728 are allowed" in " ".join(error.split())
+
+
+def test_pairs_of_many_cells_are_refused_before_anything_large_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "long.toml"
+    path.write_text(f'name = "long"\ngoal = "{" ".join(f"s{i}" for i in range(250))}"\n[moves]\nm = "(1 2)"\n')
+    with pytest.raises(NotAvailable, match=r"pairs of 250 pieces with 250 contents need .* use --set encoding=pieces"):
+        us.puzzle(path).encoded("pairs")
 
 
 @pytest.mark.parametrize("canonical", [False, True])

@@ -1,7 +1,7 @@
 """A network as a heuristic on a CUDA device, with torch."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 
 import numpy as np
@@ -26,6 +26,8 @@ from undershoot.puzzles.problem import Problem
 
 BLOCK = 512
 """Rows that are evaluated at once, always so many, so that a value does not depend on what else is asked for."""
+TRIED = 5_000
+"""States that a network is asked about on both devices."""
 
 
 def later_layers(x: Tensor, parts: Sequence[Tensor]) -> Tensor:
@@ -166,7 +168,8 @@ def on_cuda(heuristic: NeuralHeuristic) -> CudaHeuristic:
     """The same network on the CUDA device of this machine, in full precision.
 
     Float values may differ in the last digits. By more than a tenth of the margin that calibrations leave for that, they are
-    refused; but that is tried on some states only, so nothing is known about the others.
+    refused; but that is tried on some states only, so nothing is known about the others. Whole-number networks must say the
+    same of these states, to the bit.
     """
     if not torch.cuda.is_available():
         raise UndershootError("the device is cuda, but torch finds none here; use cpu")
@@ -175,10 +178,12 @@ def on_cuda(heuristic: NeuralHeuristic) -> CudaHeuristic:
     with full_precision():
         if isinstance(network, WholeNetwork):
             check_exactness(network)
-            return CudaHeuristic(puzzle, *whole_tensors(network, "cuda"), heuristic.encoding, name, heuristic.family)
+            whole = CudaHeuristic(puzzle, *whole_tensors(network, "cuda"), heuristic.encoding, name, heuristic.family)
+            _check_same(heuristic, whole)
+            return whole
         parts = [torch.tensor(a, device="cuda") for layer in zip(network.weights, network.biases, strict=True) for a in layer]
         moved = CudaHeuristic(puzzle, parts, encoding=heuristic.encoding, name=name)
-    states = scrambles_up_to(puzzle.table, 5_000, deepest(puzzle.table, 30), 0).states
+    states = _some_states(puzzle)
     difference = float(np.abs(moved.raw(states) - heuristic.raw(states)).max())
     if not difference <= FLOAT_MARGIN / 10:
         raise UndershootError(
@@ -186,6 +191,28 @@ def on_cuda(heuristic: NeuralHeuristic) -> CudaHeuristic:
             f"{FLOAT_MARGIN / 10:g}; use cpu, or a network of whole numbers: undershoot calibrate --whole-numbers"
         )
     return moved
+
+
+def _some_states(puzzle: Problem) -> States:
+    """Goals, and scrambles where these can be made: where moves cannot be undone, some come to an end."""
+    states = puzzle.table.goals[:TRIED]
+    with suppress(UndershootError):
+        states = np.concatenate([states, scrambles_up_to(puzzle.table, TRIED, deepest(puzzle.table, 30), 0).states])
+    return states
+
+
+def _check_same(heuristic: NeuralHeuristic, moved: CudaHeuristic) -> None:
+    """Refuse a whole-number network that says anything else on the device, of states that are tried."""
+    states = _some_states(heuristic.puzzle)
+    here, there = (np.column_stack([asked.raw(states), asked(states)]) for asked in (heuristic, moved))
+    differs = (here != there).any(axis=1)
+    if differs.any():
+        row = int(np.argmax(differs))
+        raise UndershootError(
+            f"{heuristic.name} is a network of whole numbers, which is the same everywhere, but cuda says "
+            f"{there[row, -1]:.9g} ({there[row, 0]:.0f} in its last layer) and cpu {here[row, -1]:.9g} ({here[row, 0]:.0f}) of "
+            f"{heuristic.puzzle.format(states[row : row + 1])}; use cpu"
+        )
 
 
 def check_exactness(network: WholeNetwork) -> None:

@@ -4,11 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import combinations
+from math import comb
 
 import numpy as np
 
 from undershoot.arrays import I32, I64, U8, U16, AnyArray, digest_of, freeze_arrays
+from undershoot.errors import NotAvailable
 from undershoot.puzzles.moves import MoveTable
+
+TOKENS, PAIRED = 2**16, 2**8
+"""Kernels hold the number of a token in 16 bits, so that a piece has at most so many contents, by itself and in pairs."""
+MOST_ENTRIES = 2**27
+"""Of an array of an encoding: half a gigabyte."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +40,7 @@ class Reading:
     values: U16
     """uint16[P, codes], all below M."""
     size: int
-    """M, how many values a piece has."""
+    """M, how many values a piece has; at most TOKENS, or with pairs PAIRED."""
     pairs: bool
 
     def __post_init__(self) -> None:
@@ -94,16 +101,24 @@ def of_pieces(table: MoveTable, pieces: Sequence[Sequence[int]], pairs: bool, ca
 
     pieces: the cells of each; moves must carry pieces to pieces.
     """
-    contents = _contents(table, pieces)
-    longest = max(map(len, pieces))
-    base = int(table.modulus.max())
+    longest, base = max(map(len, pieces)), int(table.modulus.max())
+    _check_entries(f"{len(pieces)} pieces of up to {longest} cells with {base} symbols", len(pieces) * base**longest, "cells")
+    most, what, instead = (PAIRED, "pairs", "pieces, or cells") if pairs else (TOKENS, "pieces", "cells")
+    contents = _contents(table, pieces, most)
+    size = max(map(len, contents))
+    if size > most:
+        raise NotAvailable(
+            f"a piece can hold {size:,} contents or more, and with the encoding `{what}` at most {most:,} are allowed; "
+            f"use --set encoding={instead}"
+        )
+    if pairs:
+        _check_entries(f"pairs of {len(pieces)} pieces with {size} contents", comb(len(pieces), 2) * size**2, instead)
     cells, factors = np.zeros((2, len(pieces), longest), dtype=np.int32)
     values = np.zeros((len(pieces), base**longest), dtype=np.uint16)
     for p, (place, held) in enumerate(zip(pieces, contents, strict=True)):
         cells[p, : len(place)], factors[p, : len(place)] = place, base ** np.arange(len(place))
         for value, content in enumerate(held):
             values[p, np.dot(content, factors[p, : len(place)])] = value
-    size = max(map(len, contents))
     reading = Reading(*_images(table, canonical), cells, factors, values, size, pairs)
     if not pairs:
         return _every_token(reading, [range(len(held)) for held in contents])
@@ -116,6 +131,15 @@ def of_pieces(table: MoveTable, pieces: Sequence[Sequence[int]], pairs: bool, ca
         for p, q in combinations(range(len(pieces)), 2)
     ]
     return _every_token(reading, possible)
+
+
+def _check_entries(what: str, entries: int, instead: str) -> None:
+    """Refuse arrays that no memory holds, before they are made."""
+    if entries > MOST_ENTRIES:
+        about = f"{entries:,}" if entries < 10**15 else f"10^{len(str(entries)) - 1}"
+        raise NotAvailable(
+            f"{what} need a table of {about} entries, and at most {MOST_ENTRIES:,} are allowed; use --set encoding={instead}"
+        )
 
 
 def of_sums(table: MoveTable, matrix: U8, canonical: bool) -> Encoding:
@@ -138,8 +162,11 @@ def _every_token(reading: Reading, possible: Sequence[Sequence[int]]) -> Encodin
     return Encoding(width, features, reading)
 
 
-def _contents(table: MoveTable, pieces: Sequence[Sequence[int]]) -> list[list[tuple[int, ...]]]:
-    """What each piece can hold: what moves bring there, from the goals on; all values if it is a single cell."""
+def _contents(table: MoveTable, pieces: Sequence[Sequence[int]], most: int) -> list[list[tuple[int, ...]]]:
+    """What each piece can hold: what moves bring there, from the goals on; all values if it is a single cell.
+
+    Once a piece holds more than `most`, no more are looked for.
+    """
     if all(len(place) == 1 for place in pieces):
         return [[(v,) for v in range(int(table.modulus[place[0]]))] for place in pieces]
     place_of = {cell: p for p, place in enumerate(pieces) for cell in place}
@@ -156,6 +183,8 @@ def _contents(table: MoveTable, pieces: Sequence[Sequence[int]]) -> list[list[tu
         before = sum(map(len, held))
         for p, q, order, shift, modulus in carried:
             held[p] |= {tuple(((np.array(content)[order] + shift) % modulus).tolist()) for content in held[q]}
+            if len(held[p]) > most:
+                return [list(contents) for contents in held]
         grew = sum(map(len, held)) > before
     return [sorted(contents) for contents in held]
 
