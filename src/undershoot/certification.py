@@ -94,13 +94,25 @@ def check_every_state(
 
     for done in in_chunks(distances.states, threads, evaluate):
         _report(progress, done, "every state")
-    if not np.isfinite(values).all() or not np.isfinite(highest).all():
-        raise UndershootError("the network gives values that are not finite; its weights are too large")
+    _check_finite(heuristic, distances, values)
+    _check_finite(heuristic, distances, highest)
     done = distances.states
     moves = verify(
         distances, heuristic.puzzle.space, values, threads, lambda more: _report(progress, done + more, "every move")
     )
     return findings(values, highest, distances, moves)
+
+
+def _check_finite(heuristic: LearnedHeuristic | CalibratedHeuristic, distances: DistanceTable, values: F32) -> None:
+    """Values of all states: refuse the first that is no number."""
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        state = heuristic.puzzle.format(distances.states_of_rows(row, row + 1))
+        raise UndershootError(
+            f"the heuristic {heuristic.name} gives {values[row]}, for {state}: the network gives values that are not finite; "
+            "its weights are too large"
+        )
 
 
 def findings(values: F32, highest: F32, distances: DistanceTable, moves: Moves | None) -> Findings:

@@ -16,10 +16,12 @@ from attacks.conftest import Make
 from attacks.forging import Change, Document, checksum, forge, read, sha256, write
 from undershoot import trust
 from undershoot.arrays import States
-from undershoot.bundles.bundle import SHIPPED
+from undershoot.bundles.bundle import SHIPPED, Bundle
 from undershoot.bundles.reading import read_bundle
 from undershoot.certification import certificate, check_every_state, findings
-from undershoot.guarantees import OptimalityKind, Rounding, Standing
+from undershoot.guarantees import PROVEN, OptimalityKind, Rounding, Standing
+from undershoot.heuristics.calibrated import Calibration
+from undershoot.heuristics.neural import Network
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.breadth_first import explore
 from undershoot.trust import Passed
@@ -332,6 +334,21 @@ def test_values_that_are_no_numbers_are_not_certified(make: Make, tmp_path: Path
         error = commands.undershoot(command, str(folder), code=2).stderr
         assert "the network gives values that are not finite" in error
     assert (folder / "certificate.json").exists()
+
+
+@pytest.mark.parametrize("rounding", [Rounding.INTEGER, Rounding.PARITY])
+def test_margins_by_group_of_what_is_no_number_are_refused(tmp_path: Path, rounding: Rounding) -> None:
+    """A network whose finite weights give inf - inf."""
+    puzzle, folder = us.puzzle("tiles-2x3"), tmp_path / "forged"
+    weights = (np.full((puzzle.encoding.width, 2), 3e38, dtype=np.float32), np.array([[1], [-1]], dtype=np.float32))
+    network = Network(weights, (np.zeros(2, dtype=np.float32), np.zeros(1, dtype=np.float32)))
+    calibration = Calibration("grouped", PROVEN, group_margins=(1.0, 2.0, 3.0), rounding=rounding)
+    Bundle(puzzle, network, calibration=calibration).save(folder)
+    state = puzzle.format(puzzle.sample(1, 1))
+    for command in (("certify", str(folder)), ("solve", "tiles-2x3", state, "--heuristic", str(folder))):
+        error = commands.undershoot(*command, code=2).stderr
+        assert f"the heuristic {folder}, grouped gives nan, for " in error
+        assert "warning" not in error
 
 
 def test_nobody_can_foresee_what_is_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -158,7 +158,8 @@ def round_up(puzzle: Problem, rounding: Rounding, values: AnyArray, states: Stat
         return values.astype(np.float32)
     whole = np.ceil(values)
     if rounding is Rounding.PARITY:
-        whole = whole + ((whole.astype(np.int64) ^ puzzle.cost_parity(states)) & 1)
+        with np.errstate(invalid="ignore"):  # what is no number stays none, and is refused by who asked
+            whole = whole + ((whole.astype(np.int64) ^ puzzle.cost_parity(states)) & 1)
     return whole.astype(np.float32)
 
 

@@ -86,12 +86,15 @@ class Family:
         return np.asarray((raw.astype(np.float64) - steps[which]) * self.scales[0])
 
     def groups(self, raw: F32, count: int) -> I64:
-        """int64[B]: the group of each state by what the network says, rounded down, among `count`."""
+        """int64[B]: the group of each state by what the network says, rounded down, among `count`.
+
+        What is no number is in the first, and lowered it is still none: whoever asked for values refuses it.
+        """
         if self.levels:
             said: AnyArray = self.values(raw)
         else:
             said = raw.astype(np.float64) * (self.scales[0] if self.scales else 1.0)
-        return np.clip(np.floor(said), 0, count - 1).astype(np.int64)
+        return np.clip(np.floor(np.where(np.isnan(said), 0, said)), 0, count - 1).astype(np.int64)
 
 
 def _threshold(t: float, scale: float, rounded: Any) -> float:
