@@ -2,6 +2,7 @@
 
 import errno
 import glob
+import hashlib
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -44,6 +46,18 @@ def cache_folder() -> Path:
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / "undershoot"
     return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "undershoot"
+
+
+@cache
+def sources_digest() -> str:
+    """A checksum of what all source files of this package hold, as it is when first asked for.
+
+    Two machines with the same one run the same program, wherever it is installed.
+    """
+    digest, root = hashlib.sha256(), Path(__file__).parent
+    for name, path in sorted((path.relative_to(root).as_posix(), path) for path in root.rglob("*.py")):
+        digest.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
 
 
 def read_text(path: Path, what: str) -> str:

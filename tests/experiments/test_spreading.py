@@ -1,11 +1,13 @@
 """Instances searched by the workers of a cluster: the same answers, in the same order."""
 
 import json
+import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,9 @@ import pytest
 import commands
 import undershoot as us
 from subjects import PYRAMINX
+from undershoot import files
 from undershoot.bundles.reading import read_bundle
-from undershoot.experiments import spreading
+from undershoot.experiments import executors, spreading
 from undershoot.experiments.executors import Workers
 from undershoot.experiments.spreading import searching, spread
 from undershoot.guarantees import Heuristic, Standing
@@ -107,11 +110,9 @@ def test_bad_states_and_failing_workers_are_named(workers: Workers) -> None:
         spread(workers, puzzle, options, np.zeros((1, 4), dtype=np.uint8), base)
     assert spread(workers, puzzle, options, puzzle.table.goals[:0], base).results == []
     states = puzzle.sample(4, 1)
-    task = spreading._Task(puzzle.name, "", puzzle.table.fingerprint, ("base",), options, "0.0.1")
-    with pytest.raises(us.UndershootError, match=r"and this is 0.0.1; install the same everywhere"):
-        spreading.do_chunk(task, states)
+    task = spreading._Task(puzzle.name, "", "another", ("base",), options)
     with pytest.raises(us.UndershootError, match="a worker knows another puzzle by the name tiles-2x3"):
-        spreading.do_chunk(replace(task, version=us.__version__, fingerprint="another"), states)
+        spreading.do_chunk(task, states)
 
     class Gone(Executor):
         def submit(self, *arguments: Any, **named: Any) -> "Future[Any]":
@@ -122,6 +123,37 @@ def test_bad_states_and_failing_workers_are_named(workers: Workers) -> None:
 
     with pytest.raises(us.UndershootError, match="the scheduler went away"):
         spread(Workers(Gone(), 1), puzzle, options, states, base)
+
+
+def test_a_worker_with_other_sources_of_the_same_version_is_not_believed(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    sent = files.sources_digest()
+    known = iter([sent])  # here, and then on a worker
+    monkeypatch.setattr(executors, "sources_digest", lambda: next(known, "0123456789abcdef"))
+    with pytest.raises(us.UndershootError, match=f"other source files .* 0123456789ab.*{sent[:12]}.*; install the same"):
+        spread(workers, puzzle, us.SearchOptions(), puzzle.sample(1, 1), us.heuristic(puzzle, "base"))
+
+
+def test_the_digest_of_sources_goes_by_names_and_contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def digest() -> str:
+        monkeypatch.setattr(files, "__file__", str(tmp_path / "undershoot" / "files.py"))
+        return files.sources_digest.__wrapped__()
+
+    module = tmp_path / "undershoot" / "search" / "steps.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("COST = 1\n")
+    before = digest()
+    os.utime(module, (0, 0))
+    (module.parent / "notes.txt").write_text("not a source")
+    assert digest() == before
+    module.write_text("COST = 2\n")
+    changed = digest()
+    module.write_text("COST = 1\n")
+    assert digest() == before != changed
+    module.rename(module.with_name("moves.py"))
+    assert digest() not in (before, changed)
 
 
 @pytest.fixture(scope="module")

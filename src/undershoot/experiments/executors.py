@@ -9,17 +9,21 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from undershoot.errors import UndershootError
+from undershoot.files import sources_digest
 
 ANSWER_WITHIN = 3.0
 """Seconds for a scheduler to answer."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,21 @@ class Workers:
     executor: Executor
     count: int
     """How many pieces run at once."""
+
+    def submit(self, function: Callable[..., Answer], *arguments: Any) -> "Future[Answer]":
+        """Let one of them call a function of ours. Whoever has other sources refuses: we would believe what they compute."""
+        return self.executor.submit(call_if_same, sources_digest(), function, *arguments)
+
+
+def call_if_same(sources: str, function: Callable[..., Answer], *arguments: Any) -> Answer:
+    """Call the function, on a worker, if its program is the one that asks for it."""
+    if sources != sources_digest():
+        raise UndershootError(
+            f"a worker on {socket.gethostname()} has other source files of undershoot (their digest is "
+            f"{sources_digest()[:12]}) than the machine that asks it ({sources[:12]}); install the same everywhere, and start "
+            "the workers again"
+        )
+    return function(*arguments)
 
 
 @contextmanager

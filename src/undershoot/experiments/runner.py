@@ -68,7 +68,7 @@ def _finish(everything: dict[str, Item], done: set[str], store: Store, workers: 
             if len(under_way) >= (1 if item.kind == "timing" else 2 * workers.count):
                 break
             inputs = {name: _files(store, need) for name, need in item.needs.items()}
-            under_way[workers.executor.submit(do, item.kind, item.spec, inputs)] = item
+            under_way[workers.submit(do, item.kind, item.spec, inputs)] = item
             waiting.remove(item)
         finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
         for future in finished:

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import undershoot
 from undershoot.arrays import States
 from undershoot.errors import UndershootError, what_came
 from undershoot.experiments.executors import Workers, cluster
@@ -79,7 +78,7 @@ def spread(
     The memory of the batch is that of the largest chunk.
     """
     puzzle.check_solvable(states)
-    task = _Task(puzzle.name, puzzle.definition, puzzle.table.fingerprint, _packed(heuristic), options, undershoot.__version__)
+    task = _Task(puzzle.name, puzzle.definition, puzzle.table.fingerprint, _packed(heuristic), options)
     size = min(LARGEST_CHUNK, max(1, -(-len(states) // (CHUNKS_A_WORKER * workers.count))))
     waiting = iter(range(0, len(states), size))
     under_way: dict[Future[Batch], int] = {}
@@ -87,7 +86,7 @@ def spread(
     began, done = time.perf_counter(), 0
     while True:
         while len(under_way) < 2 * workers.count and (start := next(waiting, None)) is not None:
-            under_way[workers.executor.submit(do_chunk, task, states[start : start + size])] = start
+            under_way[workers.submit(do_chunk, task, states[start : start + size])] = start
         if not under_way:
             break
         finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
@@ -122,15 +121,10 @@ class _Task:
     fingerprint: str
     parts: tuple[Any, ...]
     options: SearchOptions
-    version: str
 
 
 def do_chunk(task: _Task, states: States) -> Batch:
     """Search from these states, on a worker."""
-    if task.version != undershoot.__version__:
-        raise UndershootError(
-            f"a worker has undershoot {undershoot.__version__}, and this is {task.version}; install the same everywhere"
-        )
     puzzle = _puzzle(task)
     if puzzle.table.fingerprint != task.fingerprint:
         raise UndershootError(f"a worker knows another puzzle by the name {task.puzzle}; install the same version everywhere")
