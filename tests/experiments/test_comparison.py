@@ -87,6 +87,15 @@ def test_a_wrong_known_cost_is_noticed(tmp_path: Path) -> None:
         compare(puzzle, read_instances(puzzle, path), [us.heuristic(puzzle, "base")], us.SearchOptions())
 
 
+@pytest.mark.parametrize("options", [us.SearchOptions(max_expanded=1), us.SearchOptions(weight=4)])
+def test_a_known_cost_below_what_every_solution_costs_is_noticed(tmp_path: Path, options: us.SearchOptions) -> None:
+    """With or without a solution."""
+    path, puzzle = tmp_path / "wrong.txt", us.puzzle("tiles-3x3")
+    path.write_text(f"1: {puzzle.format(puzzle.sample(1, 2))}\n")
+    with pytest.raises(us.UndershootError, match=r"is said to cost 1, but no solution costs less than \d+, which is proven"):
+        compare(puzzle, read_instances(puzzle, path), [us.heuristic(puzzle, "base")], options)
+
+
 def test_a_cost_that_stands_in_the_file_is_not_believed_for_the_gap(tmp_path: Path) -> None:
     """Who writes a file cannot make solutions look optimal: the gap is to what is proven."""
     puzzle, path = us.puzzle("tiles-3x3"), tmp_path / "claimed.txt"
@@ -96,9 +105,9 @@ def test_a_cost_that_stands_in_the_file_is_not_believed_for_the_gap(tmp_path: Pa
     path.write_text(f"{state}\n")
     weighted = us.solve(puzzle, puzzle.parse(state), us.heuristic(puzzle, "base"), us.SearchOptions(weight=4))
     assert weighted.gap
-    for claimed in ("", f"{weighted.cost}: ", "1: "):
+    for claimed, code in (("", 0), (f"{weighted.cost}: ", 0), ("1: ", 2)):
         path.write_text(f"{claimed}{state}\n")
-        found = json.loads(commands.undershoot(*search).stdout)["heuristics"][0]
+        found = json.loads(commands.undershoot(*search, code=code).stdout)["heuristics"][0]
         gaps.append(found["gap_percent"])
         costs.append(found["proven_rate"])
     assert gaps == [pytest.approx(100 * weighted.gap / weighted.lower_bound)] * 3

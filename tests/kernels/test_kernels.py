@@ -1,5 +1,7 @@
 """Packing, applying and scrambling."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -106,6 +108,18 @@ def test_the_cost_walked_is_an_upper_bound_of_the_right_parity(name: str) -> Non
     if puzzle.has_cost_parity:
         assert (true_cost % 2 == walked.cost_walked % 2).all()
         assert (puzzle.cost_parity(walked.states) == true_cost % 2).all()
+
+
+def test_the_cost_walked_bounds_the_cost_however_long_and_dear_the_walk(tmp_path: Path) -> None:
+    (tmp_path / "dear.toml").write_text(
+        'name = "dear"\ngoal = "a b c d"\n[moves]\nm = { cycles = "(1 2 3 4)", cost = 65535 }\n'
+        'n = { cycles = "(1 2)", cost = 60000 }\n'
+    )
+    depths = np.array([1, 30_000, 40_001, 65_539, 131_073])
+    walked = us.scramble(us.puzzle(tmp_path / "dear.toml").table, depths, 1)
+    assert (walked.cost_walked >= 60_000 * depths).all()
+    assert (walked.cost_walked <= 65_535 * depths).all()
+    assert walked.cost_walked.max() > 2**32
 
 
 def test_two_proper_steps_never_come_back_nor_to_one_step() -> None:

@@ -130,6 +130,11 @@ def test_several_goals_are_all_at_distance_zero(tmp_path: Path) -> None:
         (GOOD.replace('"a b c"', '"1: b c"'), "it must be one word without"),
         (GOOD.replace("goal =", f"symbols = {[str(i) for i in range(300)]}\ngoal =".replace("'", '"')), "at most 256"),
         (GOOD.replace('"(1 2 3)"', "{ add = { 1 = true } }"), "adds True"),
+        (GOOD.replace('"(1 2 3)"', "{ add = { 1 = 1, 01 = 2 } }"), "move turn gives cell 1 twice in `add`"),
+        (
+            GOOD.replace("goal =", 'cursor = "a"\ngoal =').replace('"(1 2 3)"', '{ at = { 1 = "(1 2)", 01 = "(1 3)" } }'),
+            "in `at`",
+        ),
         ("x = " + "[" * 5000, "cannot read|not a TOML"),
     ],
 )

@@ -119,6 +119,8 @@ def _contrary(result: Result, known: int) -> str:
     cost, is_proven = result.cost, result.optimality.kind.value == "proven"
     if cost is not None and is_proven and cost != known:
         return f"{cost} is proven"
+    if result.lower_bound > known:
+        return f"no solution costs less than {result.lower_bound}, which is proven"
     return f"a solution of cost {cost} was found" if cost is not None and cost < known else ""
 
 

@@ -50,8 +50,8 @@ class Scrambles(NamedTuple):
     """uint8[B, n]."""
     depth_walked: I32
     """int32[B], steps taken."""
-    cost_walked: I32
-    """int32[B], what those steps cost: an upper bound on the true cost, mostly above it for long walks."""
+    cost_walked: I64
+    """int64[B], what those steps cost: an upper bound on the true cost, mostly above it for long walks."""
 
 
 def scramble(table: MoveTable, depths: AnyArray, seed: int, rule: ScrambleRule = ScrambleRule.PROPER) -> Scrambles:
@@ -171,11 +171,11 @@ def _numbers(count: Number, bound: Number, seed: Number) -> I64:
 
 
 @compiled
-def _walk(plan: Plan, follows: Bools, goals: States, depths: I32, seed: Number, distinct: Number) -> tuple[States, I32, Number]:
+def _walk(plan: Plan, follows: Bools, goals: States, depths: I32, seed: Number, distinct: Number) -> tuple[States, I64, Number]:
     count, n = depths.shape[0], goals.shape[1]
     width = plan.legal.shape[1]
     states = np.empty((count, n), dtype=np.uint8)
-    cost = np.zeros(count, dtype=np.int32)
+    cost = np.zeros(count, dtype=np.int64)
     before = np.empty(n, dtype=np.uint8)
     random = np.zeros(1, dtype=np.uint64)
     choices = np.empty(width, dtype=np.int64)

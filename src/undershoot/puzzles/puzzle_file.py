@@ -221,7 +221,10 @@ def _move(name: str, move: dict[str, Any], cells: int, values: int, contexts: in
         for cell, amount in move["add"].items():
             if not isinstance(amount, int) or isinstance(amount, bool) or not 1 <= amount < values:
                 raise MoveTableError(f"move {name} adds {amount!r}; with {values} symbols allowed are 1 to {values - 1}")
-            shift[:, _cell(f"move {name}", str(cell), cells)] = amount
+            c = _cell(f"move {name}", str(cell), cells)
+            if shift[:, c].any():
+                raise MoveTableError(f"move {name} gives cell {c + 1} twice in `add`")
+            shift[:, c] = amount
     return source, shift, legal
 
 
