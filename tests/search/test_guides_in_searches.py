@@ -61,3 +61,6 @@ def test_impossible_values_are_refused_inside_the_loop_as_outside(wrap: type) ->
     endless = NeuralHeuristic(puzzle, Network(layers, (np.zeros(4, dtype=np.float32), np.zeros(1, dtype=np.float32))))
     with pytest.raises(us.UndershootError, match="the heuristic network gives inf, for 1 2 3"):
         us.solve(puzzle, state, wrap(endless))
+    if wrap is not Outside:
+        with pytest.raises(us.UndershootError, match="the heuristic network gives inf for 1 2 3"):
+            us.solve(puzzle, state, endless, SearchOptions(algorithm=us.Algorithm.IDA))

@@ -126,6 +126,8 @@ class Deepening:
         self.cut = CutOff(not is_proven, is_proven and not getattr(heuristic, "is_consistent", False), goal_value)
         self.kept_size = kept_size(guide)
         self.start_value = float(heuristic(start)[0])
+        if not math.isfinite(self.start_value):
+            raise UndershootError(f"the heuristic {heuristic.name} gives {self.start_value} for {puzzle.format(start)}")
         self.first_bound = bound
         self.lower = 0
         """A proven lower bound, by the iterations that ended."""
