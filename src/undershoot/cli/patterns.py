@@ -46,31 +46,33 @@ def patterns(
 def _list(puzzle: "Puzzle", as_json: bool) -> None:
     from rich.table import Table
 
-    from undershoot.pattern_tables.cache import is_cached
+    from undershoot.pattern_tables.cache import cached_seconds
     from undershoot.pattern_tables.sets import names_of_sets, pattern_set, piece_names
+    from undershoot.pattern_tables.tables import expected_seconds
 
-    rows, drawn = [], Table("set", "patterns", "states", "in the cache", box=None, title_justify="left")
+    rows, drawn = [], Table("set", "patterns", "states", "seconds", "in the cache", box=None, title_justify="left")
     drawn.title = f"{puzzle.name}: sets of patterns, the default first"
     for name in names_of_sets(puzzle):
         known = pattern_set(puzzle, name)
         names = piece_names(puzzle, known.pieces)
         texts = [" ".join(names[piece] for piece in pattern.followed) for pattern in known.patterns]
         states = [int(pattern.folded.size) for pattern in known.patterns]
-        cached = [is_cached(pattern, puzzle.name) for pattern in known.patterns]
-        rows.append({"set": name, "patterns": texts, "states": states, "cached": cached})
-        drawn.add_row(
-            name,
-            "\n".join(texts),
-            "\n".join(f"{count:,}" for count in states),
-            "\n".join("yes" if there else "no" for there in cached),
+        took = [cached_seconds(pattern, puzzle.name) for pattern in known.patterns]
+        about = [round(expected_seconds(pattern), 1) for pattern in known.patterns]
+        cached = [seconds is not None for seconds in took]
+        rows.append(
+            {"set": name, "patterns": texts, "states": states, "cached": cached, "seconds": took, "expected_seconds": about}
         )
+        for k, text in enumerate(texts):
+            seconds = f"about {about[k]:.0f}" if took[k] is None else f"{took[k]:.1f}"
+            drawn.add_row("" if k else name, text, f"{states[k]:,}", seconds, "yes" if cached[k] else "no")
     if as_json:
         print_json({"puzzle": puzzle.name, "sets": rows})
         return
-    drawn.columns[2].justify = "right"
+    drawn.columns[2].justify = drawn.columns[3].justify = "right"
     console = stdout()
     console.print(drawn)
-    console.print("Patterns that a symmetry maps onto each other share a table.")
+    console.print("Patterns that a symmetry maps onto each other share a table. Seconds to make and verify it, on two cores.")
     console.print(f"undershoot patterns {puzzle.name} SET makes one; solve --heuristic patterns:SET searches with it")
 
 

@@ -65,9 +65,20 @@ def table_of(
     return table
 
 
-def is_cached(pattern: Pattern, name: str, cache_dir: Path | str | None = None) -> bool:
-    """Whether a file is there; whether it counts shows when it is read."""
-    return path_of(pattern, name, cache_dir).is_file()
+def cached_seconds(pattern: Pattern, name: str, cache_dir: Path | str | None = None) -> float | None:
+    """What the table in the cache took to be made, as its file says; None if there is none. Whether it counts shows when it is
+    read."""
+    path = path_of(pattern, name, cache_dir)
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            about, _ = _header(file)
+    except (OSError, DamagedPattern):
+        return None
+    seconds = about.get("seconds")
+    is_this = all(about.get(key) == value for key, value in _about(pattern).items())
+    return seconds if is_this and isinstance(seconds, float) else None
 
 
 def path_of(pattern: Pattern, name: str, cache_dir: Path | str | None = None) -> Path:

@@ -16,6 +16,8 @@ from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.verification import verify_entries
 
 AT_ONCE = 1 << 24
+SECONDS_A_SLIDE, SECONDS_A_STATE = 0.09e-6, 0.45e-6
+"""For each arrangement, as `benchmarks/patterns.py tables` shows."""
 AUTO = "auto"
 DEVICES = (AUTO, "cpu", "cuda")
 CUDA_FROM = 1 << 24
@@ -88,6 +90,12 @@ def make_table(
         folded = fold(pattern, entries)
     is_packed = can_pack(folded)
     return PatternTable(pattern, pack(folded) if is_packed else folded, time.perf_counter() - began, is_packed)
+
+
+def expected_seconds(pattern: Pattern) -> float:
+    """About what making and verifying takes on two cores, compiling not counted, to choose by."""
+    slides = pattern.is_additive and pattern.has_cursor
+    return float(pattern.ranking.size) * (SECONDS_A_SLIDE if slides else SECONDS_A_STATE)
 
 
 def check_device(device: str) -> None:
