@@ -4,8 +4,9 @@ import numpy as np
 
 from undershoot.arrays import I32, I64, U8, AnyArray, Bools, Keys, Number, States, read_only
 from undershoot.errors import IllegalMove
-from undershoot.kernels.compiler import compiled
+from undershoot.kernels.compiler import compiled, compiled_loop
 from undershoot.kernels.plan import Packing, Plan, forward_plan, packing_of
+from undershoot.kernels.steps import play_step
 from undershoot.puzzles.moves import MoveTable
 
 
@@ -57,6 +58,21 @@ def solution_costs(table: MoveTable, starts: States, actions: I32, ends: I64) ->
     actions: int32[sum of lengths], those of start k before ends[k] and from where those of the one before it end.
     """
     return _solution_costs(forward_plan(table), table.goals, starts, actions, ends)
+
+
+@compiled_loop
+def play_path(plan: Plan, actions: I32, states: States) -> Number:
+    """Write the states that these actions lead to, which must be legal, after states[0], uint8[L + 1, n]. Returns what they
+    cost."""
+    context, cost = np.int64(0), np.int64(0)
+    for i in range(states.shape[1]):
+        if states[0, i] == plan.cursor:
+            context = np.int64(i)
+    for k in range(actions.shape[0]):
+        cost += np.int64(plan.cost[context, actions[k]])
+        play_step(plan, context, actions[k], states, k, k + 1)
+        context = np.int64(plan.landing[context, actions[k]])
+    return cost
 
 
 def is_goal(table: MoveTable, states: States) -> Bools:

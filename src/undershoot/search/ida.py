@@ -16,7 +16,7 @@ import numpy as np
 from undershoot.arrays import I32, U16, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
-from undershoot.kernels.cpu import apply
+from undershoot.kernels.cpu import play_path
 from undershoot.kernels.guides import guide_of, kept_size
 from undershoot.kernels.sums import sums
 from undershoot.puzzles.problem import Problem
@@ -70,19 +70,20 @@ def solve_by_deepening(
         )
     guides = [_guide(heuristic)]
     first = [0] * len(states) if bounds is None else bounds
-    results: list[Result | None] = [None] * len(states)
+    cut, endings = _cut_off(puzzle, heuristic), dict[int, Ending]()
     lock = Lock()
 
     def solve_instance(number: int) -> None:
         with lock:
             guide = guides.pop() if guides else _guide(heuristic)
         own_threads = threads if len(states) == 1 else 1
-        search = Deepening(puzzle, states[number : number + 1], heuristic, guide, options, own_threads, int(first[number]))
-        (results[number],) = conclude(puzzle, heuristic, states[number : number + 1], [search.run()])
+        start, bound = states[number : number + 1], int(first[number])
+        ending = Deepening(puzzle, start, heuristic, guide, options, own_threads, bound, cut).run()
         with lock:
             guides.append(guide)
+            endings[number] = ending
             if progress is not None:
-                progress(sum(result is not None for result in results))
+                progress(len(endings))
 
     if threads == 1 or len(states) == 1:
         for number in range(len(states)):
@@ -90,7 +91,7 @@ def solve_by_deepening(
     else:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(solve_instance, range(len(states))))
-    return [result for result in results if result is not None]
+    return conclude(puzzle, heuristic, states, [endings[number] for number in range(len(states))])
 
 
 def unread(options: SearchOptions) -> list[str]:
@@ -98,6 +99,14 @@ def unread(options: SearchOptions) -> list[str]:
     usual = SearchOptions()
     names = {"weight": "--weight", "ties": "--ties", "expand_per_step": "--expand-per-step"}
     return [shown for name, shown in names.items() if getattr(options, name) != getattr(usual, name)]
+
+
+def _cut_off(puzzle: Problem, heuristic: Heuristic) -> CutOff:
+    is_proven, goals = heuristic.guarantee.is_proven, puzzle.table.goals
+    values = heuristic(goals)
+    check_claim(puzzle, heuristic, goals, values, np.zeros(len(goals), dtype=np.int64))
+    goal_value = max(0, math.ceil(values.max())) if np.isfinite(values).all() else NEVER
+    return CutOff(not is_proven, is_proven and not getattr(heuristic, "is_consistent", False), goal_value)
 
 
 def _guide(heuristic: Heuristic) -> Any:
@@ -111,19 +120,23 @@ class Deepening:
     """One instance."""
 
     def __init__(
-        self, puzzle: Problem, start: States, heuristic: Heuristic, guide: Any, options: SearchOptions, threads: int, bound: int
+        self,
+        puzzle: Problem,
+        start: States,
+        heuristic: Heuristic,
+        guide: Any,
+        options: SearchOptions,
+        threads: int,
+        bound: int,
+        cut: CutOff,
     ) -> None:
         self.puzzle, self.start, self.heuristic, self.options = puzzle, start, heuristic, options
         self.guides = [guide] + [_guide(heuristic) for _ in range(threads - 1)]
         self.threads = threads
         self.moves = tree_moves(puzzle.table)
         self.base = sums(puzzle.base_heuristic)
-        is_proven = heuristic.guarantee.is_proven
-        goals = puzzle.table.goals
-        at_goals = heuristic(goals)
-        check_claim(puzzle, heuristic, goals, at_goals, np.zeros(len(goals), dtype=np.int64))
-        goal_value = max(0, math.ceil(at_goals.max())) if np.isfinite(at_goals).all() else NEVER
-        self.cut = CutOff(not is_proven, is_proven and not getattr(heuristic, "is_consistent", False), goal_value)
+        self.cut = cut
+        self.parity = int(puzzle.cost_parity(start)[0]) if puzzle.has_cost_parity else None
         self.kept_size = kept_size(guide)
         self.start_value = float(heuristic(start)[0])
         if not math.isfinite(self.start_value):
@@ -167,9 +180,7 @@ class Deepening:
 
     def _to_parity(self, bound: int) -> int:
         """To a cost that a solution can have."""
-        if bound >= NEVER or not self.puzzle.has_cost_parity:
-            return bound
-        return bound + ((bound ^ int(self.puzzle.cost_parity(self.start)[0])) & 1)
+        return bound if bound >= NEVER or self.parity is None else bound + ((bound ^ self.parity) & 1)
 
     def _iterate(self, bound: int) -> tuple[int, int]:
         """One iteration; returns the least f, and the least g + h0, that were cut off."""
@@ -289,14 +300,10 @@ class Deepening:
 
     def _ending(self, status: Status) -> Ending:
         seconds = time.perf_counter() - self.began
-        table, plan = self.puzzle.table, self.moves.plan
         actions = np.zeros(0, dtype=np.int32) if self.actions is None else self.actions
-        path, cost, state = np.zeros((len(actions), table.cells), dtype=np.uint8), 0, self.start[0]
-        for k in range(len(actions)):
-            path[k] = state
-            cost += int(plan.cost[table.contexts_of(state[None])[0], actions[k]])
-            (state,) = apply(table, state[None], actions[k : k + 1])
-        is_solved = self.actions is not None
+        states = np.repeat(self.start, len(actions) + 1, axis=0)
+        cost = int(play_path(self.moves.plan, actions, states))
+        is_solved, path = self.actions is not None, states[:-1]
         values = self.heuristic(path) if len(path) else np.zeros(0, dtype=np.float32)
         return Ending(
             status=status,
