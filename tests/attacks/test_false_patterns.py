@@ -1,5 +1,6 @@
 """Puzzles on which patterns or IDA* could say something false: moves, goals and starts unlike those of tiles and cubes."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,17 @@ import pytest
 
 import undershoot as us
 from undershoot.errors import Contradiction, NotAvailable
+from undershoot.experiments.comparison import check_agreement
 from undershoot.guarantees import NO_GUARANTEE, PROVEN
 from undershoot.heuristics.analytic import Additive
+from undershoot.heuristics.neural import Network, NeuralHeuristic
 from undershoot.kernels.compiler import compiled
 from undershoot.pattern_tables.pattern import Pattern, rank_by
 from undershoot.pattern_tables.ranking import rank_of, turn_pieces, unrank_places
+from undershoot.pattern_tables.sets import pattern_set
 from undershoot.puzzles.base_heuristics import BaseHeuristic
 from undershoot.puzzles.pieces import pieces_of
+from undershoot.search.astar import astar_batch
 
 
 def slide(name: str, by: int, cells: list[int]) -> str:
@@ -52,6 +57,8 @@ FILES = {
     'm = { at = { 1 = "(1 3)(2 4)", 3 = "(3 5)(4 6)", 5 = "(5 1)(6 2)" } }\n',
     "a cursor that cannot leave": 'goal = "b c g d f e a"\ncursor = "g"\n[moves]\n'
     'm0 = { at = { 2 = "(2 3)", 4 = "(4 5)", 5 = "(5 7)", 3 = "(3 4)", 7 = "(5 7)", 6 = "(5 6)" }, cost = 2 }\n',
+    "pieces that look alike, listed the other way round": 'goal = "a c b b a c a a"\npieces = ["1 2", "3 4", "6 5", "8 7"]\n'
+    '[moves]\nm0 = "(5 7)(6 8)"\nm1 = "(1 5 3)(2 6 4)"\n',
     "dear moves": 'goal = "a b c d"\n[moves]\nM = { cycles = "(1 2 3 4)", cost = 200 }\nN = { cycles = "(1 2)", cost = 3 }\n',
 }
 
@@ -91,6 +98,7 @@ def test_what_is_not_available_says_so(tmp_path: Path) -> None:
         ("goals that mix kinds", "no moves bring it"),
         ("a cursor that never moves", "never moves"),
         ("dear moves", "do not fit an entry"),
+        ("pieces that look alike, listed the other way round", "cannot be told apart"),
         ("a cursor inside a piece", "its cursor on a piece of several cells"),
     ):
         with pytest.raises(NotAvailable, match=message):
@@ -162,3 +170,46 @@ def test_a_goal_is_found_whatever_is_said_of_it(extra: float) -> None:
         assert result.lower_bound <= cost <= (result.cost or 0)
     with pytest.raises(Contradiction, match="of a state from which a solution costs 0"):
         us.solve(puzzle, states[1], Additive("too much", puzzle.table, BaseHeuristic("too much", costs), PROVEN), options)
+
+
+def test_values_beyond_all_costs_do_not_make_a_puzzle_unsolvable() -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    layers = (np.zeros((puzzle.encoding.width, 2), dtype=np.float32), np.zeros((2, 1), dtype=np.float32))
+    for value in (2.0**20 + 1, 1e13, 1e30):
+        network = Network(layers, (np.zeros(2, dtype=np.float32), np.array([value], dtype=np.float32)))
+        with pytest.raises(us.UndershootError, match="IDA\\* takes values up to 1,048,576"):
+            us.solve(
+                puzzle,
+                puzzle.parse("D R"),
+                NeuralHeuristic(puzzle, network),
+                us.SearchOptions(algorithm=us.Algorithm.IDA),
+            )
+
+
+def test_many_pieces_are_not_numbered(tmp_path: Path) -> None:
+    ring = " ".join(map(str, range(1, 61)))
+    goal = " ".join(f"s{i}" for i in range(60))
+    (tmp_path / "ring.toml").write_text(f'name = "ring"\ngoal = "{goal}"\n[moves]\nA = "({ring})"\nB = "(1 2)"\n')
+    puzzle = us.puzzle(tmp_path / "ring.toml")
+    assert us.solve(puzzle, puzzle.parse("A B"), us.patterns(puzzle, "2+2")).cost == 60
+    with pytest.raises(us.UndershootError, match="more arrangements than can be numbered"):
+        us.patterns(puzzle, "all")
+    assert pattern_set(puzzle).name
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen"), [("cube-2x2", "inverse"), ("cube-2x2", "4+inverse+inverse"), ("tiles-3x3", "reflected")]
+)
+def test_a_set_says_what_to_look_at(name: str, chosen: str) -> None:
+    with pytest.raises(us.UndershootError, match="says how to look"):
+        us.patterns(us.puzzle(name), chosen)
+
+
+def test_searches_that_contradict_each_other_are_not_compared() -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    heuristics = [us.heuristic(puzzle, "base"), us.heuristic(puzzle, "zero")]
+    right, other = (astar_batch(puzzle, puzzle.sample(3, 1), heuristic) for heuristic in heuristics)
+    check_agreement(heuristics, [right, other])
+    wrong = replace(right, results=[*right.results[:2], replace(right.results[2], lower_bound=99, cost=None)])
+    with pytest.raises(Contradiction, match=r"instance 3 costs at least 99 by .*, but .* found a solution of cost"):
+        check_agreement(heuristics, [wrong, other])

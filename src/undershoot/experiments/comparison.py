@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from undershoot.errors import UndershootError, cannot
+from undershoot.errors import Contradiction, UndershootError, cannot
 from undershoot.experiments.instances import Instances
 from undershoot.experiments.spreading import searching
 from undershoot.experiments.store import table_bytes
@@ -92,6 +92,7 @@ def compare(
             batches.append(search(instances.states, heuristic, report))
     everyone = [all(batch.results[i].cost is not None for batch in batches) for i in range(len(instances.states))]
     bounds = [max(batch.results[i].lower_bound for batch in batches) for i in range(len(instances.states))]
+    check_agreement(heuristics, batches)
     summaries = [_summary(h, batch, everyone, bounds) for h, batch in zip(heuristics, batches, strict=True)]
     records = [
         {
@@ -112,6 +113,18 @@ def compare(
                 message = f"instance {i + 1} is said to cost {known}, but {contrary}; correct the file"
                 raise WrongKnownCost(message, summaries, records)
     return summaries, records
+
+
+def check_agreement(heuristics: list[Heuristic], batches: list[Batch]) -> None:
+    """No search may prove more than another one needs."""
+    for i, results in enumerate(zip(*(batch.results for batch in batches), strict=True)):
+        for one, claims in zip(heuristics, results, strict=True):
+            for other, found in zip(heuristics, results, strict=True):
+                if found.cost is not None and claims.lower_bound > found.cost:
+                    raise Contradiction(
+                        f"instance {i + 1} costs at least {claims.lower_bound} by {one.name}, but {other.name} found a "
+                        f"solution of cost {found.cost}: one of them is wrong; report this"
+                    )
 
 
 def _contrary(result: Result, known: int) -> str:

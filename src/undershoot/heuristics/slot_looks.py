@@ -174,7 +174,7 @@ def _slots_kept(guide: SlotLooks) -> Number:
 
 @implements(make_kept, SlotLooks)
 def _lift(guide: SlotLooks, states: States, row: Number, kept: I32, at: Number) -> None:
-    how, found = guide.lifts, 0
+    how, found, seen = guide.lifts, 0, 0
     for p in range(how.count):
         kept[at, p] = NOWHERE
     for q in range(how.slots.shape[0]):
@@ -184,8 +184,9 @@ def _lift(guide: SlotLooks, states: States, row: Number, kept: I32, at: Number) 
         piece = how.piece[how.kind[q], code]
         if piece >= 0:
             found += kept[at, piece] == NOWHERE
+            seen += 1
             kept[at, piece] = how.slots[q]
-    if found < how.count:
+    if found < how.count or seen > found:  # a piece is missing, or there twice
         kept[at, 0] = UNKNOWN
     elif guide.inverses.is_used:
         _invert(guide.inverses, how.count, kept, at)

@@ -35,6 +35,7 @@ from undershoot.kernels.compiler import INLINED, compiled
 from undershoot.kernels.plan import Plan
 from undershoot.kernels.steps import play_step
 
+LARGE = 2.0**30
 Function = TypeVar("Function", bound=Callable[..., Any])
 Kind = TypeVar("Kind")
 
@@ -143,7 +144,8 @@ def _values_after(
 
 
 def whole(value: Number) -> Number:
-    """int64: the least whole number that is not below a value; what is whole stays as it is."""
+    """int64: the least whole number that is not below a value; what is whole stays as it is. -1 for what is no number, or a
+    larger one than any search takes."""
     raise NotImplementedError
 
 
@@ -158,7 +160,7 @@ def _whole_already(value: Number) -> Number:
 
 
 def _rounded_up(value: Number) -> Number:
-    return np.int64(np.ceil(value))
+    return np.int64(np.ceil(value)) if -LARGE < value < LARGE else np.int64(-1)
 
 
 _overload(whole, strict=False, jit_options=INLINED)(_whole)

@@ -8,9 +8,12 @@ from math import prod
 import numpy as np
 
 from undershoot.arrays import U8, frozen
-from undershoot.errors import UndershootError
+from undershoot.errors import SpaceTooLarge, UndershootError
 from undershoot.pattern_tables.ranking import Ranking
 from undershoot.puzzles.pieces import Pieces
+
+MOST_ARRANGEMENTS = 2**62
+"""Their numbers are int64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +78,8 @@ def rank_by(pieces: Pieces, chosen: Sequence[int]) -> Ranking:
             turns[i] = here.turns  # goals differ in what never changes, so it is not known
         sums.append(min(at_goals))
     all_turns = prod(turns)
+    if all_turns * prod(choices) > MOST_ARRANGEMENTS:
+        raise SpaceTooLarge(f"{len(order)} pieces have more arrangements than can be numbered; follow fewer pieces")
     place_weight = [all_turns * prod(choices[i + 1 :]) for i in range(len(order))]
     turn_weight = [prod(turns[i + 1 :]) if turns[i] > 1 else 0 for i in range(len(order))]
     widest = max(kind.places for kind in pieces.kinds), max(kind.turns for kind in pieces.kinds)

@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from undershoot.errors import NotAvailable, UndershootError
+from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
 from undershoot.kernels.plan import forward_plan
 from undershoot.pattern_tables.looks import check_inverse
 from undershoot.pattern_tables.pattern import Pattern, rank_by
@@ -84,7 +84,7 @@ def default_name(puzzle: Problem) -> str:
     if family in DEFAULTS:
         return DEFAULTS[family]
     pieces = pieces_of(puzzle)
-    if pieces.cursor is None and rank_by(pieces, range(len(pieces))).size <= MOST_ENTRIES:
+    if pieces.cursor is None and _fits(pieces, range(len(pieces))):
         return "all"
     joint = "-" if forward_plan(puzzle.table).slides else "+"
     sizes = [str(size) for size in _sizes(pieces, joint == "-")]
@@ -101,11 +101,21 @@ def _sizes(pieces: Pieces, is_additive: bool) -> list[int]:
         if not mine:
             continue  # the cursor alone
         extra = [pieces.cursor] if pieces.cursor is not None else []
-        largest = max(k for k in range(1, len(mine) + 1) if k == 1 or rank_by(pieces, mine[:k] + extra).size <= MOST_ENTRIES)
+        largest = 1
+        while largest < len(mine) and _fits(pieces, mine[: largest + 1] + extra):
+            largest += 1
         parts = -(-len(mine) // largest)
         even = [len(mine) // parts + (i < len(mine) % parts) for i in range(parts)]
         sizes += even if is_additive else [largest] * parts
     return sizes
+
+
+def _fits(pieces: Pieces, chosen: Sequence[int]) -> bool:
+    """Whether a table of these is small enough to be chosen unasked."""
+    try:
+        return bool(rank_by(pieces, chosen).size <= MOST_ENTRIES)
+    except SpaceTooLarge:
+        return False
 
 
 def is_part_of_set(part: str) -> bool:
@@ -134,6 +144,8 @@ def pattern_set(puzzle: Problem, name: str | None = None) -> PatternSet:
     if with_inverse:
         parts.remove(INVERSE)
         check_inverse(pieces)
+    if not parts or {REFLECTED, INVERSE} & set(parts):
+        raise UndershootError(f"{text} says how to look, once each, but not at what; such as {default_name(puzzle)}")
     if any("-" in part for part in parts):
         sums = [_tiles(puzzle, pieces, part) for part in parts]
     else:

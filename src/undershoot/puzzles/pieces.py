@@ -107,6 +107,7 @@ class Pieces:
         result = np.full((len(states), len(self)), NOWHERE, dtype=np.uint8)
         row, column = np.nonzero(shown >= 0)
         result[row, shown[row, column]] = slots[column]
+        result[(shown >= 0).sum(axis=1) != len(self)] = NOWHERE  # one is there twice
         if (result == NOWHERE).any():
             wrong = int(np.argmax((result == NOWHERE).any(axis=1)))
             raise MalformedState(f"state {wrong} lacks a piece of this puzzle: {states[wrong].tolist()}")
@@ -242,17 +243,14 @@ def _codes(table: MoveTable, cells: Sequence[Sequence[int]], stickers: I32, kind
     if base ** stickers.shape[1] > MAX_CODES:
         raise NotAvailable(f"pieces of {stickers.shape[1]} cells with {table.values} colours are too many to tell apart")
     result = np.full((len(kinds), base ** stickers.shape[1]), -1, dtype=np.int32)
-    seen: dict[int, tuple[int, ...]] = {}
-    goal = table.goals[0]
+    seen: dict[frozenset[tuple[int, int]], tuple[int, ...]] = {}
     for p, home in enumerate(cells):
-        kind = kinds[kind_of[p]]
-        around = next(row for row in kind.slots.tolist() if home[0] in row)
-        for slot in around:
-            shown = [int(goal[cell]) for cell in stickers[slot] if cell >= 0]
-            code = sum((value + 1) * base**j for j, value in enumerate(shown))
-            if code in seen:
-                raise NotAvailable(f"the pieces on cells {seen[code]} and {tuple(home)} cannot be told apart")
-            seen[code] = tuple(home)
-            if slot == home[0]:
-                result[kind_of[p], code] = p
+        colours = table.goals[0, list(home)].tolist()
+        result[kind_of[p], sum((colour + 1) * base**j for j, colour in enumerate(colours))] = p
+        for slot in kinds[kind_of[p]].slots.ravel().tolist():
+            # In whatever order stickers are listed, and whatever kinds that makes: what is seen on the cells must say which.
+            look = frozenset(zip((cell for cell in stickers[slot].tolist() if cell >= 0), colours, strict=True))
+            if look in seen:
+                raise NotAvailable(f"the pieces on cells {seen[look]} and {tuple(home)} cannot be told apart")
+            seen[look] = tuple(home)
     return result

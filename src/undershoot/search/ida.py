@@ -17,7 +17,7 @@ from undershoot.arrays import I32, U16, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.kernels.cpu import play_path
-from undershoot.kernels.guides import guide_of, kept_size
+from undershoot.kernels.guides import LARGE, guide_of, kept_size
 from undershoot.kernels.sums import sums
 from undershoot.puzzles.problem import Problem
 from undershoot.search.conclusions import Ending, check_claim, check_request, conclude
@@ -139,8 +139,9 @@ class Deepening:
         self.parity = int(puzzle.cost_parity(start)[0]) if puzzle.has_cost_parity else None
         self.kept_size = kept_size(guide)
         self.start_value = float(heuristic(start)[0])
-        if not math.isfinite(self.start_value):
-            raise UndershootError(f"the heuristic {heuristic.name} gives {self.start_value} for {puzzle.format(start)}")
+        if not self.start_value <= MAX_BOUND or self.start_value == -math.inf:
+            what = f"the heuristic {heuristic.name} gives {self.start_value}"
+            raise UndershootError(f"{what} for {puzzle.format(start)}; IDA* takes values up to {MAX_BOUND:,}")
         self.first_bound = bound
         self.lower = 0
         """A proven lower bound, by the iterations that ended."""
@@ -225,7 +226,7 @@ class Deepening:
         if tree.progress[0]["status"] == REFUSED:
             state = self.puzzle.format(tree.states[:1])
             raise UndershootError(
-                f"the heuristic {self.heuristic.name} gives no number from 0 for a state one move from {state}"
+                f"the heuristic {self.heuristic.name} gives no number from 0 to {LARGE:,.0f} for a state one move from {state}"
             )
 
     def _reserve(self, size: int) -> int:
