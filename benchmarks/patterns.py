@@ -202,6 +202,8 @@ def tables() -> Iterator[Row]:
     for name, chosen in sets:
         puzzle = us.puzzle(name)
         total = 0.0
+        small = pattern_set(puzzle, "2-13" if name == "tiles-4x4" else "2").patterns[0]
+        verify_entries(small, make_entries(small))  # compiled by now
         by_size = {len(pattern.followed): pattern for pattern in pattern_set(puzzle, chosen).patterns}
         for pattern in by_size.values() if name == "cube-3x3" else pattern_set(puzzle, chosen).patterns:
             began = time.perf_counter()

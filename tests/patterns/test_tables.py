@@ -223,6 +223,10 @@ def test_folding_takes_the_least_over_the_places_of_the_cursor() -> None:
         ("topspin-8-4", "9", "a set of 9 pieces"),
         ("lights-out-3x3", "all", "algebra"),
         ("tiles-3x3", "4-4+inverse", "depends on where the cursor is"),
+        ("tiles-4x4", "6-6-3+all", "all cannot stand beside sums"),
+        ("tiles-4x4", "6-6-3+reflected+reflected", "says how to look, once each"),
+        ("tiles-4x4", "0-15", "in sets of 1 or more"),
+        ("tiles-5x5", "1 2 31", "no piece of tiles-5x5"),
     ],
 )
 def test_sets_that_cannot_be_are_refused(name: str, chosen: str, message: str) -> None:
@@ -283,3 +287,17 @@ def test_packed_tables_say_what_others_say() -> None:
     states = puzzle.sample(5000, seed=4)
     assert (replace(made, sums=sums, tables=tuple(wide.values()))(states) == made(states)).all()
     assert [table.histogram.tolist() for table in wide.values()] == [table.histogram.tolist() for table in made.tables]
+
+
+def test_pieces_may_be_named_from_any_sticker() -> None:
+    cube = us.puzzle("cube-3x3")
+    assert pattern_set(cube, "UR FU").patterns[0].followed == pattern_set(cube, "RU UF").patterns[0].followed
+    with pytest.raises(us.UndershootError, match="a set of patterns has a name"):
+        us.patterns(cube, 5)  # type: ignore[arg-type]
+
+
+def test_tables_are_made_again_if_asked() -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    us.patterns(puzzle, "3-2")
+    assert all(table.cached is not None for table in us.patterns(puzzle, "3-2").tables)
+    assert all(table.cached is None for table in us.patterns(puzzle, "3-2", again=True).tables)

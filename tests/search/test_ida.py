@@ -1,5 +1,6 @@
 """IDA*: the same costs as A*, true bounds whatever stops it, one instance on several threads."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 
 import undershoot as us
 from undershoot.guarantees import OptimalityKind
+from undershoot.search import ida
+from undershoot.search.depth_first import Tree
 from undershoot.search.ida import solve_by_deepening
 from undershoot.search.options import Algorithm, SearchOptions
 from undershoot.search.solving import choose
@@ -140,3 +143,28 @@ def test_a_bound_from_before_is_where_the_search_begins() -> None:
     (short,) = solve_by_deepening(puzzle, state, base, DEEP, bounds=[31])
     assert (full.cost, short.cost) == (31, 31)
     assert short.expanded < full.expanded
+
+
+def test_what_one_thread_raises_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ctrl-C does: the others would search on for minutes."""
+    puzzle = us.puzzle("tiles-4x4")
+    check = ida.Deepening._check_values
+
+    def fail(self: ida.Deepening, tree: Tree) -> None:
+        if self.counts["expanded"] > 100_000:
+            raise KeyboardInterrupt
+        check(self, tree)
+
+    monkeypatch.setattr(ida.Deepening, "_check_values", fail)
+    options = us.SearchOptions(algorithm=us.Algorithm.IDA, max_seconds=60)
+    for count in (1, 3):
+        began = time.perf_counter()
+        with pytest.raises(KeyboardInterrupt):
+            us.solve_many(puzzle, puzzle.sample(count, seed=1), us.heuristic(puzzle, "zero"), options, threads=2)
+        assert time.perf_counter() - began < 40
+
+
+def test_algorithms_by_name() -> None:
+    assert us.SearchOptions(algorithm="auto").algorithm is us.Algorithm.AUTO  # type: ignore[arg-type]
+    with pytest.raises(us.UndershootError, match="allowed are astar, ida, auto"):
+        us.SearchOptions(algorithm="nope")  # type: ignore[arg-type]

@@ -126,12 +126,13 @@ def patterns(
     threads: int | None = None,
     progress: Progress | None = None,
     device: str = AUTO,
+    again: bool = False,
 ) -> PatternHeuristic:
     """The heuristic of a set of patterns, by its name (`6-6-3`, `corners+6+6`), its pieces, or the puzzle's default set.
 
-    Tables that are not in the cache are made and verified. device: on the cores (cpu), on cuda, or (auto) on cuda if they are
-    large and it has memory for them. threads: as many as there are cores by default. progress: called with the pieces of a
-    pattern, what is being done, how much of it is, and how much there is.
+    Tables that are not in the cache are made and verified; `again` does so with all. device: on the cores (cpu), on cuda, or
+    (auto) on cuda if they are large and it has memory for them. threads: as many as there are cores by default. progress: called
+    with the pieces of a pattern, what is being done, how much of it is, and how much there is.
 
     Examples:
         >>> tiles = us.puzzle("tiles-2x4")
@@ -142,7 +143,7 @@ def patterns(
         never overestimates
     """
     check_puzzle(puzzle, "us.patterns")
-    return pattern_heuristic(puzzle, pattern_set(puzzle, name), threads=threads, progress=progress, device=device)
+    return pattern_heuristic(puzzle, pattern_set(puzzle, name), threads=threads, progress=progress, device=device, again=again)
 
 
 def default_heuristic(puzzle: Puzzle) -> str:

@@ -22,6 +22,7 @@ def patterns(
         str | None,
         typer.Option(metavar="auto|cpu|cuda", help="Where to make tables; auto takes cuda for large ones that fit there."),
     ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Make tables that are in the cache again.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """The sets of patterns of a puzzle; or one of them: made and verified if it is not there yet, with what it costs."""
@@ -31,19 +32,20 @@ def patterns(
 
     chosen = by_name(puzzle)
     if name is None:
-        if device is not None:
-            raise UndershootError("--device was given, but nothing reads it without a SET; leave it out")
-        _list(chosen, as_json)
+        if device is not None or again:
+            option = "--again" if again else "--device"
+            raise UndershootError(f"{option} was given, but nothing reads it without a SET; leave it out")
+        _list(chosen, puzzle, as_json)
         return
     with making_patterns(chosen) as show:
-        made = pattern_heuristic(chosen, name, progress=show, device=device or AUTO)
+        made = pattern_heuristic(chosen, name, progress=show, device=device or AUTO, again=again)
     if as_json:
         print_json(_document(chosen, made))
     else:
         _show(chosen, made)
 
 
-def _list(puzzle: "Puzzle", as_json: bool) -> None:
+def _list(puzzle: "Puzzle", given: str, as_json: bool) -> None:
     from rich.table import Table
 
     from undershoot.pattern_tables.cache import cached_seconds
@@ -73,7 +75,7 @@ def _list(puzzle: "Puzzle", as_json: bool) -> None:
     console = stdout()
     console.print(drawn)
     console.print("Patterns that a symmetry maps onto each other share a table. Seconds to make and verify it, on two cores.")
-    console.print(f"undershoot patterns {puzzle.name} SET makes one; solve --heuristic patterns:SET searches with it")
+    console.print(f"undershoot patterns {given} SET makes one; solve --heuristic patterns:SET searches with it")
 
 
 def _document(puzzle: "Puzzle", made: "PatternHeuristic") -> dict[str, Any]:

@@ -63,6 +63,7 @@ def solve(
     from undershoot.experiments.spreading import searching
     from undershoot.kernels.streams import Purpose
     from undershoot.puzzles.catalogue import puzzle as by_name
+    from undershoot.search.ida import check_options
     from undershoot.search.solving import choose
 
     exclusive(context, "state", "random", "scramble_depth", "instances")
@@ -76,6 +77,8 @@ def solve(
         states = scrambled_instances(chosen, [scramble_depth], 1, seed, Purpose.INSTANCES).states
     else:
         states = random_or_listed(chosen, 1 if random is None else random, instances, seed).states
+    chosen.check_solvable(states)
+    check_options(how, threads)  # before tables are made
     used = heuristic_for(chosen, heuristic) if heuristic is not None else _usual_heuristic(chosen)
     first, reason = choose(chosen, used, how)
     with progress(f"solving {chosen.name}", len(states)) as report, searching(chosen, how, threads, scheduler) as search:

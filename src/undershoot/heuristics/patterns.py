@@ -117,6 +117,7 @@ def pattern_heuristic(
     threads: int | None = None,
     progress: Callable[[str, str, int, int], None] | None = None,
     device: str = AUTO,
+    again: bool = False,
 ) -> PatternHeuristic:
     """The heuristic of a set. Tables come from the cache or are made; of those that a symmetry maps onto each other, one.
 
@@ -132,7 +133,7 @@ def pattern_heuristic(
         if known is None:
             called = " ".join(names[piece] for piece in pattern.followed)
             report = None if progress is None else partial(progress, called)
-            tables.append(table_of(pattern, puzzle.name, cache_dir, threads, report, device=device))
+            tables.append(table_of(pattern, puzzle.name, cache_dir, threads, report, again, device))
             known = Look(tables[-1])
         looks[pattern] = known
     sums = [

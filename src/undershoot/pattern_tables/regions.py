@@ -193,7 +193,6 @@ def check_regions(how: Ranking, steps: CursorSteps, entries: U8, goals: I64, fir
             place = np.int64(ones((left & (~left + ONE)) - ONE))
             region = _region(steps, place, occupied)
             left &= ~region
-            entry = number * free + _among_free(occupied, place)
             due = _due(how, steps, entries, goals, number * free, occupied, region, slots, moved)
             while region != NONE:
                 bit = region & (~region + ONE)

@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
+from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError, what_came
 from undershoot.kernels.plan import forward_plan
 from undershoot.pattern_tables.looks import check_inverse
 from undershoot.pattern_tables.pattern import Pattern, rank_by
@@ -125,6 +125,8 @@ def is_part_of_set(part: str) -> bool:
 
 def pattern_set(puzzle: Problem, name: str | None = None) -> PatternSet:
     """The set of this name, or these pieces; the default one if none is given."""
+    if not isinstance(name, str | None):
+        raise UndershootError(f"a set of patterns has a name, such as {default_name(puzzle)}; {what_came(name)} came")
     pieces = pieces_of(puzzle)
     text = (name or default_name(puzzle)).strip()
     given = dict(puzzle.pattern_sets)
@@ -147,6 +149,8 @@ def pattern_set(puzzle: Problem, name: str | None = None) -> PatternSet:
     if not parts or {REFLECTED, INVERSE} & set(parts):
         raise UndershootError(f"{text} says how to look, once each, but not at what; such as {default_name(puzzle)}")
     if any("-" in part for part in parts):
+        if wrong := [part for part in parts if part in ("all", "corners", "edges")]:
+            raise UndershootError(f"{wrong[0]} cannot stand beside sums of tiles in {text}")
         sums = [_tiles(puzzle, pieces, part) for part in parts]
     else:
         sums = [(group,) for group in _windows(puzzle, pieces, parts)]
@@ -172,7 +176,7 @@ def _tiles(puzzle: Problem, pieces: Pieces, name: str) -> tuple[tuple[int, ...],
     tiles = sorted((p for p in range(len(pieces)) if p != cursor), key=lambda p: pieces.cells[p])
     sizes = [int(size) for size in name.split("-")]
     if sum(sizes) != len(tiles) or min(sizes) < 1:
-        raise UndershootError(f"{name} is {sum(sizes)} tiles; {puzzle.name} has {len(tiles)}")
+        raise UndershootError(f"{name} is {sum(sizes)} tiles; {puzzle.name} has {len(tiles)}, in sets of 1 or more")
     columns = int(puzzle.table.landing[0].max())
     known = BY_CELLS.get((cells // columns, columns, name)) if columns else None
     if known is None:
@@ -246,10 +250,14 @@ def _by_pieces(puzzle: Problem, pieces: Pieces, text: str) -> PatternSet:
     """Pieces by their names, sets separated by a slash: added where that may be done, otherwise the largest counts."""
     names = piece_names(puzzle, pieces)
     known = {name: p for p, name in enumerate(names) if p != pieces.cursor}
+    sorted_names = ["".join(sorted(name)) for name in names]
     groups = []
     for part in text.split("/"):
         chosen = []
-        for word in part.split():
+        for given in part.split():
+            same = "".join(sorted(given))  # UR is RU
+            is_turned = given not in known and given.isalpha() and sorted_names.count(same) == 1
+            word = names[sorted_names.index(same)] if is_turned else given
             if word not in known:
                 raise UndershootError(
                     f'"{word[:40]}" is no piece of {puzzle.name} and no set of patterns; sets are '

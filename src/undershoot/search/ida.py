@@ -6,9 +6,10 @@ another one the least g + h0 that was cut off is. So a limit ends a search with 
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
+from dataclasses import replace
+from threading import Event, Lock
 from typing import Any
 
 import numpy as np
@@ -62,23 +63,20 @@ def solve_by_deepening(
     are known to cost so much at least.
     """
     check_request(puzzle, states, heuristic)
-    if threads < 1:
-        raise UndershootError(f"{threads} threads were asked for (--threads); at least 1 is needed")
-    if unread(options):
-        raise UndershootError(
-            f"IDA* does not read {' and '.join(unread(options))}; leave it out, or use A* (--algorithm astar)"
-        )
+    check_options(replace(options, algorithm=Algorithm.IDA), threads)
     guides = [_guide(heuristic)]
     first = [0] * len(states) if bounds is None else bounds
     cut, endings = _cut_off(puzzle, heuristic), dict[int, Ending]()
-    lock = Lock()
+    lock, stopped = Lock(), Event()
 
     def solve_instance(number: int) -> None:
+        if stopped.is_set():
+            return
         with lock:
             guide = guides.pop() if guides else _guide(heuristic)
         own_threads = threads if len(states) == 1 else 1
         start, bound = states[number : number + 1], int(first[number])
-        ending = Deepening(puzzle, start, heuristic, guide, options, own_threads, bound, cut).run()
+        ending = Deepening(puzzle, start, heuristic, guide, options, own_threads, bound, cut, stopped).run()
         with lock:
             guides.append(guide)
             endings[number] = ending
@@ -89,9 +87,28 @@ def solve_by_deepening(
         for number in range(len(states)):
             solve_instance(number)
     else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(solve_instance, range(len(states))))
+        _spread(solve_instance, range(len(states)), threads, stopped)
     return conclude(puzzle, heuristic, states, [endings[number] for number in range(len(states))])
+
+
+def check_options(options: SearchOptions, threads: int) -> None:
+    """Refuse what IDA* cannot do, before anything large is made for it."""
+    if threads < 1:
+        raise UndershootError(f"{threads} threads were asked for (--threads); at least 1 is needed")
+    if options.algorithm is Algorithm.IDA and unread(options):
+        raise UndershootError(
+            f"IDA* does not read {' and '.join(unread(options))}; leave it out, or use A* (--algorithm astar)"
+        )
+
+
+def _spread(work: Callable[[Any], None], over: Iterable[Any], threads: int, stopped: Event) -> None:
+    """Over threads; what one of them raises, or Ctrl-C, stops all."""
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            list(pool.map(work, over))
+        except BaseException:
+            stopped.set()
+            raise
 
 
 def unread(options: SearchOptions) -> list[str]:
@@ -129,13 +146,14 @@ class Deepening:
         threads: int,
         bound: int,
         cut: CutOff,
+        stopped: Event,
     ) -> None:
         self.puzzle, self.start, self.heuristic, self.options = puzzle, start, heuristic, options
         self.guides = [guide] + [_guide(heuristic) for _ in range(threads - 1)]
         self.threads = threads
         self.moves = tree_moves(puzzle.table)
         self.base = sums(puzzle.base_heuristic)
-        self.cut = cut
+        self.cut, self.stopped = cut, stopped
         self.parity = int(puzzle.cost_parity(start)[0]) if puzzle.has_cost_parity else None
         self.kept_size = kept_size(guide)
         self.start_value = float(heuristic(start)[0])
@@ -168,7 +186,7 @@ class Deepening:
                 self.lower = max(self.lower, bound)
             self.counts["expanded_below"] = 0
             next_bound, next_base = self._iterate(bound)
-            if self.actions is not None or self.limit_met is not None:
+            if self._is_over():
                 status = Status.SOLVED if self.actions is not None else self.limit_met or Status.TIME
                 break
             if not self.heuristic.guarantee.is_proven:
@@ -204,7 +222,7 @@ class Deepening:
     def _search(self, tree: Tree, guide: Any, bound: int) -> None:
         """Go on until the planted node is exhausted, the goal is found, or the search was stopped."""
         progress, slice_size = tree.progress[0], FIRST_SLICE
-        while progress["status"] == SEARCHING and self.limit_met is None and self.actions is None:
+        while progress["status"] == SEARCHING and not self._is_over():
             most = self._reserve(slice_size)
             before, began = {name: int(progress[name]) for name in COUNTERS}, time.perf_counter()
             search_tree(tree, self.moves, guide, self.base, bound, most, -1, NOTHING, self.cut)
@@ -220,6 +238,9 @@ class Deepening:
             slice_size = max(
                 1, min(int(slice_size * SECONDS_A_SLICE / max(1e-6, time.perf_counter() - began)), 100 * slice_size)
             )
+
+    def _is_over(self) -> bool:
+        return self.limit_met is not None or self.actions is not None or self.stopped.is_set()
 
     def _check_values(self, tree: Tree) -> None:
         """Refuse a value that no search can go on with."""
@@ -261,7 +282,7 @@ class Deepening:
 
         def work(guide: Any) -> None:
             mine = self._tree(bound)
-            while self.limit_met is None and self.actions is None:
+            while not self._is_over():
                 with self.lock:
                     path = next(waiting, None)
                 if path is None:
@@ -274,9 +295,8 @@ class Deepening:
                     least[0].append(int(mine.progress[0]["next_bound"]))
                     least[1].append(int(mine.progress[0]["next_base"]))
 
-        if self.actions is None and self.limit_met is None:
-            with ThreadPoolExecutor(self.threads) as pool:
-                list(pool.map(work, self.guides))
+        if not self._is_over():
+            _spread(work, self.guides, self.threads, self.stopped)
         return min(least[0]), min(least[1])
 
     def _subtrees(self, bound: int) -> tuple[Tree, U16, int]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from undershoot.errors import UndershootError
+from undershoot.errors import UndershootError, what_came
 
 MAX_WEIGHT = 1_000_000
 MAX_PER_STEP = 1_000_000
@@ -75,6 +75,9 @@ class SearchOptions:
     algorithm: Algorithm = Algorithm.ASTAR
 
     def __post_init__(self) -> None:
+        if self.algorithm not in list(Algorithm):
+            raise UndershootError(f"the algorithm is {what_came(self.algorithm)}; allowed are {', '.join(Algorithm)}")
+        object.__setattr__(self, "algorithm", Algorithm(self.algorithm))
         if not 1 <= self.weight <= MAX_WEIGHT:
             raise UndershootError(
                 f"the weight (--weight) is {self.weight}; allowed are numbers from 1 (plain A*) to {MAX_WEIGHT:,}"
