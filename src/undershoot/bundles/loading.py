@@ -131,8 +131,8 @@ def patterns(
     """The heuristic of a set of patterns, by its name (`6-6-3`, `corners+6+6`), its pieces, or the puzzle's default set.
 
     Tables that are not in the cache are made and verified; `again` does so with all. device: on the cores (cpu), on cuda, or
-    (auto) on cuda if they are large and it has memory for them. threads: as many as there are cores by default. progress: called
-    with the pieces of a pattern, what is being done, how much of it is, and how much there is.
+    (auto) on cuda if they are large and it has memory for them. threads: as many as there are cores by default. progress:
+    called with the pieces of a pattern, what is being done, how much of it is, and how much there is.
 
     Examples:
         >>> tiles = us.puzzle("tiles-2x4")
