@@ -95,9 +95,7 @@ def sliding() -> Iterator[Row]:
     """The 15-puzzle against the program."""
     puzzle = us.puzzle("tiles-4x4")
     boards = puzzle.sample(BOARDS, seed=1)
-    plain, mirrored = (us.heuristic(puzzle, f"patterns:{name}") for name in ("6-6-3", "6-6-3+reflected"))
-    assert isinstance(plain, PatternHeuristic)
-    assert isinstance(mirrored, PatternHeuristic)
+    plain, mirrored = us.patterns(puzzle, "6-6-3"), us.patterns(puzzle, "6-6-3+reflected")
     costs = [result.cost or 0 for result in solve_by_deepening(puzzle, boards, mirrored, SearchOptions())]
     easy = boards[np.array(costs) <= EASY]
     with tempfile.TemporaryDirectory() as folder:
@@ -147,12 +145,12 @@ def threads() -> Iterator[Row]:
 def seven_eight() -> Iterator[Row]:
     """1,000 boards with the largest set."""
     puzzle = us.puzzle("tiles-4x4")
-    heuristic = us.heuristic(puzzle, "patterns:7-8+reflected")
+    heuristic = us.patterns(puzzle, "7-8+reflected")
     boards = puzzle.sample(1000, seed=3)
     seconds, results = min((searched(puzzle, boards, heuristic) for _ in range(ROUNDS)), key=lambda pair: pair[0])
     yield Row("7-8, reflected: an instance", 1000 * seconds / len(boards), "ms")
     yield Row("7-8, reflected: mean children", statistics.mean(result.generated for result in results), "")
-    _, results = searched(puzzle, boards, without_correction(heuristic))  # type: ignore[arg-type]
+    _, results = searched(puzzle, boards, without_correction(heuristic))
     yield Row("the same, without BPMX", statistics.mean(result.generated for result in results), "")
     yield Row("mean cost", statistics.mean(result.cost or 0 for result in results), "moves")
 

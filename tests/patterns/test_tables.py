@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import undershoot as us
+from planted import cut_off, missing, one, region_down
 from undershoot.arrays import U8
 from undershoot.heuristics.patterns import pattern_heuristic
 from undershoot.kernels.guides import values_of
@@ -73,30 +74,6 @@ def test_a_pattern_of_all_tiles_is_the_puzzle() -> None:
     entries = make_entries(Pattern(pieces_of(puzzle), (0, 1, 2, 3, 4), is_additive=False))
     histogram = us.oracle(puzzle).histogram
     assert np.bincount(entries[entries < 255]).tolist() == histogram.tolist()
-
-
-def region_down(entries: U8, pattern: Pattern) -> None:
-    """All places of the cursor beside one arrangement cost one less."""
-    cursors = int(pattern.ranking.choices[-1])
-    block = entries.reshape(-1, cursors)
-    row = int(np.flatnonzero((block > 3).all(axis=1) & (block < 255).all(axis=1))[0])
-    block[row] -= 1
-
-
-def one(by: int) -> Callable[[U8, Pattern], None]:
-    def change(entries: U8, pattern: Pattern) -> None:
-        row = int(np.flatnonzero((entries > 3) & (entries < 200))[7])
-        entries[row] = int(entries[row]) + by
-
-    return change
-
-
-def missing(entries: U8, pattern: Pattern) -> None:
-    entries[int(np.flatnonzero(entries == 5)[3])] = 255
-
-
-def cut_off(entries: U8, pattern: Pattern) -> None:
-    np.minimum(entries, 6, out=entries, where=entries < 255)
 
 
 def all_zero(entries: U8, pattern: Pattern) -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import undershoot as us
+from planted import cut_off, missing, one, region_down
 from undershoot.arrays import U8
 from undershoot.errors import NotAvailable, SpaceTooLarge
 from undershoot.pattern_tables import device
@@ -142,32 +143,9 @@ def test_the_size_of_batches_does_not_matter(name: str, followed: tuple[int, ...
         verify_entries_on(pattern, made, work=work)
 
 
-def one(by: int) -> Callable[[U8, Pattern], None]:
-    def change(entries: U8, pattern: Pattern) -> None:
-        row = int(np.flatnonzero((entries > 3) & (entries < 200))[7])
-        entries[row] = int(entries[row]) + by
-
-    return change
-
-
-def region_down(entries: U8, pattern: Pattern) -> None:
-    """All places of the cursor beside one arrangement cost one less."""
-    block = entries.reshape(-1, int(pattern.ranking.choices[-1]))
-    row = int(np.flatnonzero((block > 3).all(axis=1) & (block < 255).all(axis=1))[0])
-    block[row] -= 1
-
-
-def missing(entries: U8, pattern: Pattern) -> None:
-    entries[int(np.flatnonzero(entries == 5)[3])] = 255
-
-
 def several(entries: U8, pattern: Pattern) -> None:
     rows = np.flatnonzero((entries > 3) & (entries < 200))
     entries[rows[::7]] += np.uint8(1)
-
-
-def cut_off(entries: U8, pattern: Pattern) -> None:
-    np.minimum(entries, 6, out=entries, where=entries < 255)
 
 
 def goal_up(entries: U8, pattern: Pattern) -> None:

@@ -63,7 +63,7 @@ def solve(
     from undershoot.experiments.spreading import searching
     from undershoot.kernels.streams import Purpose
     from undershoot.puzzles.catalogue import puzzle as by_name
-    from undershoot.search.ida import check_options
+    from undershoot.search.options import check_options
     from undershoot.search.solving import choose
 
     exclusive(context, "state", "random", "scramble_depth", "instances")

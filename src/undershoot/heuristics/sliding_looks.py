@@ -24,9 +24,7 @@ MOST_SPARSE = 1 << 26
 """Bytes up to which a table has entries for places that two pieces share, too: then the places are the number."""
 SLIDE = np.dtype([("by", np.uint32), ("look", np.uint32)])
 """By how much the places of a look change, mod 2^32, and of which; NO_LOOK for none."""
-NO_LOOK = np.uint64(2**32 - 1)
-NO_PIECE = 255
-"""The number of no look."""
+NO_LOOK = np.uint64(255)
 UNKNOWN = -1
 """Kept in the first place if a piece is missing: the state is none of this puzzle."""
 
@@ -66,7 +64,7 @@ def can_slide(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> bool:
     every = [look.table.pattern for group in sums for look in group]
     fits = all(pattern.is_additive and bits * len(pattern.followed) <= PLACE_BITS for pattern in every)
     alike = all(look.symmetry is group[0].symmetry for group in sums for look in group)
-    fits &= len(every) < NO_PIECE  # numbers of looks are bytes
+    fits &= len(every) < int(NO_LOOK)  # numbers of looks are bytes
     return fits and alike and forward_plan(pieces.table).slides and pieces.table.cells == len(pieces)
 
 
@@ -75,7 +73,7 @@ def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> SlidingLook
     table, bits = pieces.table, (len(pieces.kinds[0].slots) - 1).bit_length()
     looks = [look for group in sums for look in group]
     place = np.zeros((len(sums), table.cells), dtype=np.uint8)
-    which = np.full((len(sums), table.values), NO_PIECE, dtype=np.uint8)
+    which = np.full((len(sums), table.values), NO_LOOK, dtype=np.uint8)
     shift = np.zeros((len(sums), table.values), dtype=np.uint8)
     group_of: list[int] = []
     tables: dict[int, U8] = {}
@@ -116,7 +114,7 @@ def _slides(table: MoveTable, place: U8, which: U8, shift: U8) -> Records:
     result = np.zeros((len(place), contexts, steps, table.values), dtype=SLIDE)
     for g, c, s, value in np.ndindex(*result.shape):
         by = int(place[g, c]) - int(place[g, plan.landing[c, s]]) << int(shift[g, value])
-        result[g, c, s, value] = by % 2**PLACE_BITS, NO_LOOK if which[g, value] == NO_PIECE else which[g, value]
+        result[g, c, s, value] = by % 2**PLACE_BITS, which[g, value]
     return frozen(result.ravel())
 
 
@@ -178,7 +176,7 @@ def _places_kept(guide: SlidingLooks, states: States, row: Number, kept: I32, at
                 found += 1
                 for g in range(groups):
                     look = guide.look[g, value]
-                    if look < NO_PIECE:
+                    if look < NO_LOOK:
                         kept[at, look] += np.int64(guide.place[g, i]) << np.int64(guide.shift[g, value])
                 break
     for look in range(looks):

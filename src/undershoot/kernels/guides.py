@@ -126,20 +126,7 @@ def _value_after(guide: Any, plan: Any, context: Any, step: Any, states: Any, ro
     return _implementation("value_after", guide) or _value_of_child
 
 
-def _values_after(
-    guide: Any,
-    plan: Any,
-    context: Any,
-    steps: Any,
-    first: Any,
-    count: Any,
-    states: Any,
-    row: Any,
-    kept: Any,
-    at: Any,
-    room: Any,
-    values: Any,
-) -> Any:
+def _values_after(guide: Any, *others: Any) -> Any:
     return _implementation("values_after", guide) or _nothing_after
 
 
@@ -191,20 +178,7 @@ def _no(guide: Any) -> Number:
     return False
 
 
-def _nothing_after(
-    guide: Any,
-    plan: Plan,
-    context: Number,
-    steps: U16,
-    first: Number,
-    count: Number,
-    states: States,
-    row: Number,
-    kept: I32,
-    at: Number,
-    room: Number,
-    values: I64,
-) -> None:
+def _nothing_after(guide: Any, *others: Any) -> None:
     pass
 
 

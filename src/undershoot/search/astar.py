@@ -13,7 +13,7 @@ from undershoot.kernels.guides import Elsewhere
 from undershoot.oracles.size import available_memory
 from undershoot.puzzles.problem import Problem
 from undershoot.search.conclusions import check_request
-from undershoot.search.options import SearchOptions
+from undershoot.search.options import SearchOptions, check_options
 from undershoot.search.results import Result
 from undershoot.search.running import ROOM_TO_BEGIN, Draws, Searches, guide_in_loop
 
@@ -49,8 +49,7 @@ def astar_batch(
     draw_expanded: a seed, to draw one expanded state a search.
     """
     check_request(puzzle, states, heuristic)
-    if threads < 1:
-        raise UndershootError(f"{threads} threads were asked for (--threads); at least 1 is needed")
+    check_options(options, threads)
     if lock_step < 1:
         raise UndershootError(f"lock_step is {lock_step}; at least 1 is needed")
     results: list[Result | None] = [None] * len(states)

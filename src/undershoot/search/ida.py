@@ -36,7 +36,7 @@ from undershoot.search.depth_first import (
     search_tree,
     tree_moves,
 )
-from undershoot.search.options import Algorithm, SearchOptions
+from undershoot.search.options import Algorithm, SearchOptions, check_options
 from undershoot.search.results import Result, Status
 
 FIRST_SLICE, SECONDS_A_SLICE = 20_000, 0.02
@@ -91,16 +91,6 @@ def solve_by_deepening(
     return conclude(puzzle, heuristic, states, [endings[number] for number in range(len(states))])
 
 
-def check_options(options: SearchOptions, threads: int) -> None:
-    """Refuse what IDA* cannot do, before anything large is made for it."""
-    if threads < 1:
-        raise UndershootError(f"{threads} threads were asked for (--threads); at least 1 is needed")
-    if options.algorithm is Algorithm.IDA and unread(options):
-        raise UndershootError(
-            f"IDA* does not read {' and '.join(unread(options))}; leave it out, or use A* (--algorithm astar)"
-        )
-
-
 def _spread(work: Callable[[Any], None], over: Iterable[Any], threads: int, stopped: Event) -> None:
     """Over threads; what one of them raises, or Ctrl-C, stops all."""
     with ThreadPoolExecutor(threads) as pool:
@@ -109,13 +99,6 @@ def _spread(work: Callable[[Any], None], over: Iterable[Any], threads: int, stop
         except BaseException:
             stopped.set()
             raise
-
-
-def unread(options: SearchOptions) -> list[str]:
-    """Options that were set and that IDA* does not read."""
-    usual = SearchOptions()
-    names = {"weight": "--weight", "ties": "--ties", "expand_per_step": "--expand-per-step"}
-    return [shown for name, shown in names.items() if getattr(options, name) != getattr(usual, name)]
 
 
 def _cut_off(puzzle: Problem, heuristic: Heuristic) -> CutOff:

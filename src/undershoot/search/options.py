@@ -95,3 +95,20 @@ class SearchOptions:
             raise UndershootError(
                 f"the limit of {self.max_memory} bytes (--max-memory) is below 1 MiB, too little for any search"
             )
+
+
+def check_options(options: SearchOptions, threads: int) -> None:
+    """Refuse what cannot be done, before anything large is made for it."""
+    if threads < 1:
+        raise UndershootError(f"{threads} threads were asked for (--threads); at least 1 is needed")
+    if options.algorithm is Algorithm.IDA and unread(options):
+        raise UndershootError(
+            f"IDA* does not read {' and '.join(unread(options))}; leave it out, or use A* (--algorithm astar)"
+        )
+
+
+def unread(options: SearchOptions) -> list[str]:
+    """Options that were set and that IDA* does not read."""
+    usual = SearchOptions()
+    names = {"weight": "--weight", "ties": "--ties", "expand_per_step": "--expand-per-step"}
+    return [shown for name, shown in names.items() if getattr(options, name) != getattr(usual, name)]

@@ -13,8 +13,8 @@ from undershoot.kernels.guides import guide_of
 from undershoot.oracles.size import available_memory, count_text
 from undershoot.puzzles.problem import Problem, check_puzzle
 from undershoot.search.astar import DEFAULTS, LOCK_STEP, Batch, astar_batch
-from undershoot.search.ida import solve_by_deepening, unread
-from undershoot.search.options import Algorithm, SearchOptions
+from undershoot.search.ida import solve_by_deepening
+from undershoot.search.options import Algorithm, SearchOptions, unread
 from undershoot.search.results import Result
 
 NODE_BYTES = 64
