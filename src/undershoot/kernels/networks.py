@@ -52,102 +52,42 @@ def perceptron(
 
 @compiled
 def outputs(network: Perceptron, tokens: States | U16) -> F32:
-    """float32[B, out]; of a network of whole numbers, the sums."""
+    """float32[B, out]; of a network of whole numbers, the sums.
+
+    A layer at a time over a block of states, while its weights are at hand.
+    """
     flat, sizes, scales = network.flat, network.sizes, network.scales
     count, layers = tokens.shape[0], sizes.shape[0] - 1
     result = np.empty((count, sizes[layers]), dtype=np.float32)
     widest = sizes[1:].max()
-    a, b = np.zeros((BLOCK, widest), dtype=np.float32), np.zeros((BLOCK, widest), dtype=np.float32)
+    before, after = np.zeros((BLOCK, widest), dtype=np.float32), np.zeros((BLOCK, widest), dtype=np.float32)
+    active = np.zeros(widest, dtype=np.int64)
+    _check_tokens(network.features, tokens)
     for start in range(0, count, BLOCK):
         rows = min(BLOCK, count - start)
-        _first(network.features, _weights(flat, 0, sizes[0], sizes[1]), scales[: sizes[1]], tokens, start, rows, a)
+        for r in range(rows):
+            _first(network.features, flat, sizes[0], sizes[1], tokens[start + r], before[r])
+            _activate(scales, 0, sizes[1], before[r])
         at, neuron = (sizes[0] + 1) * sizes[1], sizes[1]
         for layer in range(1, layers - 1):
-            width = sizes[layer + 1]
-            _dense(_weights(flat, at, sizes[layer], width), scales[neuron : neuron + width], a, rows, b)
-            a, b = b, a
-            at += (sizes[layer] + 1) * width
+            inputs, width = sizes[layer], sizes[layer + 1]
+            for r in range(rows):
+                _dense(flat, at, inputs, width, before[r], active, after[r])
+                _activate(scales, neuron, width, after[r])
+            before, after = after, before
+            at += (inputs + 1) * width
             neuron += width
-        _last(_weights(flat, at, sizes[layers - 1], sizes[layers]), a, start, rows, result)
+        for r in range(rows):
+            _dense(flat, at, sizes[layers - 1], sizes[layers], before[r], active, result[start + r])
     return result
 
 
 @compiled
-def _weights(flat: F32, at: Number, inputs: Number, width: Number) -> F32:
-    """float32[inputs + 1, width], the last row the bias."""
-    return flat[at : at + (inputs + 1) * width].reshape(inputs + 1, width)
-
-
-@compiled
-def _first(features: I32, weights: F32, scales: F32, tokens: States | U16, start: Number, rows: Number, out: F32) -> None:
-    """Adds up the weight rows of the inputs that are on."""
-    bias, width = weights.shape[0] - 1, weights.shape[1]
-    for r in range(rows):
-        for j in range(width):
-            out[r, j] = weights[bias, j]
+def _check_tokens(features: I32, tokens: States | U16) -> None:
+    for b in range(tokens.shape[0]):
         for i in range(tokens.shape[1]):
-            value = tokens[start + r, i]
-            if value >= features.shape[1]:
+            if tokens[b, i] >= features.shape[1]:
                 raise ValueError("a value is out of range")
-            for k in range(features.shape[2]):
-                feature = features[i, value, k]
-                if feature >= 0:
-                    for j in range(width):
-                        out[r, j] += weights[feature, j]
-        _activate(scales, width, out, r)
-
-
-@compiled
-def _dense(weights: F32, scales: F32, a: F32, rows: Number, out: F32) -> None:
-    """Four rows and four inputs at a time, so that most operands stay in registers; rows beyond `rows` are not read later."""
-    inputs, width = weights.shape[0] - 1, weights.shape[1]
-    for r in range(0, rows, 4):
-        for j in range(width):
-            out[r, j] = out[r + 1, j] = out[r + 2, j] = out[r + 3, j] = weights[inputs, j]
-        for k in range(0, inputs, 4):
-            a00, a01, a02, a03 = a[r, k], a[r, k + 1], a[r, k + 2], a[r, k + 3]
-            a10, a11, a12, a13 = a[r + 1, k], a[r + 1, k + 1], a[r + 1, k + 2], a[r + 1, k + 3]
-            a20, a21, a22, a23 = a[r + 2, k], a[r + 2, k + 1], a[r + 2, k + 2], a[r + 2, k + 3]
-            a30, a31, a32, a33 = a[r + 3, k], a[r + 3, k + 1], a[r + 3, k + 2], a[r + 3, k + 3]
-            for j in range(width):
-                w0, w1, w2, w3 = weights[k, j], weights[k + 1, j], weights[k + 2, j], weights[k + 3, j]
-                out[r, j] = (((out[r, j] + a00 * w0) + a01 * w1) + a02 * w2) + a03 * w3
-                out[r + 1, j] = (((out[r + 1, j] + a10 * w0) + a11 * w1) + a12 * w2) + a13 * w3
-                out[r + 2, j] = (((out[r + 2, j] + a20 * w0) + a21 * w1) + a22 * w2) + a23 * w3
-                out[r + 3, j] = (((out[r + 3, j] + a30 * w0) + a31 * w1) + a32 * w2) + a33 * w3
-        for q in range(4):
-            _activate(scales, width, out, r + q)
-
-
-@compiled
-def _last(weights: F32, a: F32, start: Number, rows: Number, result: F32) -> None:
-    inputs, width = weights.shape[0] - 1, weights.shape[1]
-    for r in range(rows):
-        if width == 1:
-            total = weights[inputs, 0]
-            for k in range(inputs):
-                total += a[r, k] * weights[k, 0]
-            result[start + r, 0] = total
-        else:
-            for j in range(width):
-                result[start + r, j] = weights[inputs, j]
-            for k in range(inputs):
-                for j in range(width):
-                    result[start + r, j] += a[r, k] * weights[k, j]
-
-
-@compiled
-def _activate(scales: F32, width: Number, out: F32, r: Number) -> None:
-    """From sums to activations: ReLU, or for whole numbers the nearest one in 0..255, halves to even."""
-    if scales.size == 0:
-        for j in range(width):
-            out[r, j] = max(out[r, j], np.float32(0))
-        return
-    # Between 2^23 and 2^24 the numbers of float32 are the whole ones: adding 2^23 rounds, and unlike rint is vectorised.
-    rounder = np.float32(2**23)
-    for j in range(width):
-        inside = min(max(out[r, j] * scales[j], np.float32(0)), np.float32(HIGHEST_ACTIVATION))
-        out[r, j] = (inside + rounder) - rounder
 
 
 @compiled
@@ -204,21 +144,21 @@ def write_outputs(network: Perceptron, bench: Workbench, tokens: U16) -> None:
     flat, sizes, scales = network.flat, network.sizes, network.scales
     layers, width = sizes.shape[0] - 1, sizes[1]
     before, after = bench.before, bench.after
-    _first_of_one(network.features, flat, sizes[0], width, tokens, before)
-    _activate_one(scales, 0, width, before)
+    _first(network.features, flat, sizes[0], width, tokens, before)
+    _activate(scales, 0, width, before)
     at, neuron = (sizes[0] + 1) * width, width
     for layer in range(1, layers - 1):
         inputs, width = sizes[layer], sizes[layer + 1]
-        _dense_of_one(flat, at, inputs, width, before, bench.active, after)
-        _activate_one(scales, neuron, width, after)
+        _dense(flat, at, inputs, width, before, bench.active, after)
+        _activate(scales, neuron, width, after)
         before, after = after, before
         at += (inputs + 1) * width
         neuron += width
-    _dense_of_one(flat, at, sizes[layers - 1], sizes[layers], before, bench.active, bench.outputs)
+    _dense(flat, at, sizes[layers - 1], sizes[layers], before, bench.active, bench.outputs)
 
 
 @inner
-def _first_of_one(features: I32, flat: F32, inputs: Number, width: Number, tokens: U16, out: F32) -> None:
+def _first(features: I32, flat: F32, inputs: Number, width: Number, tokens: U16, out: F32) -> None:
     bias = flat[inputs * width : (inputs + 1) * width]
     for j in range(width):
         out[j] = bias[j]
@@ -232,8 +172,8 @@ def _first_of_one(features: I32, flat: F32, inputs: Number, width: Number, token
 
 
 @called
-def _dense_of_one(flat: F32, at: Number, inputs: Number, width: Number, a: F32, active: I64, out: F32) -> None:
-    """Inputs that are 0 add nothing and are left out; the others come in the order of `outputs`, several at a time."""
+def _dense(flat: F32, at: Number, inputs: Number, width: Number, a: F32, active: I64, out: F32) -> None:
+    """Inputs that are 0, most of them, add nothing and are left out; the others come in order, several at a time."""
     bias = flat[at + inputs * width : at + (inputs + 1) * width]
     for j in range(width):
         out[j] = bias[j]
@@ -259,13 +199,14 @@ def _dense_of_one(flat: F32, at: Number, inputs: Number, width: Number, a: F32, 
 
 
 @inner
-def _activate_one(scales: F32, neuron: Number, width: Number, out: F32) -> None:
-    """As `_activate`."""
+def _activate(scales: F32, neuron: Number, width: Number, out: F32) -> None:
+    """From sums to activations: ReLU, or for whole numbers the nearest one in 0..255, halves to even."""
     own = scales[neuron : neuron + width]
     if scales.size == 0:
         for j in range(width):
             out[j] = max(out[j], np.float32(0))
         return
+    # Between 2^23 and 2^24 the numbers of float32 are the whole ones: adding 2^23 rounds, and unlike rint is vectorised.
     rounder = np.float32(2**23)
     for j in range(width):
         inside = min(max(out[j] * own[j], np.float32(0)), np.float32(HIGHEST_ACTIVATION))

@@ -12,7 +12,7 @@ import numpy as np
 from undershoot.arrays import F32, Number, Record, States
 from undershoot.kernels.compiler import compiled_loop, inner, pasted
 from undershoot.kernels.prefetch import prefetch
-from undershoot.search.expansion import expand, is_goal, let_wait
+from undershoot.search.expansion import evaluate_start, expand, is_goal, let_wait
 from undershoot.search.hash_index import make_room_in_index
 from undershoot.search.heads import bucket_at, count_expansion, layer_at
 from undershoot.search.nodes import CLOSED, WAITING, f_of, is_wrong, make_room_for_nodes, value_in_state
@@ -54,6 +54,8 @@ def advance(
             continue
         if left <= 0:
             return rows, lane
+        if rules.in_loop and search.stored == 1:
+            evaluate_start(ws, search, guide)
         expanded_before = search.expanded
         search.status = _rounds(ws, lane, moves, guide, rules, values, expanded_before + left)
         if not rules.in_loop:

@@ -124,6 +124,15 @@ def _store(ws: Workspace, search: Record, row: Number, slot: Number, context: Nu
     return number
 
 
+@pasted
+def evaluate_start(ws: Workspace, search: Record, guide: Any) -> None:
+    """The value of a search's first node, from the guide in the loop."""
+    start, node = ws.family[PARENT], ws.nodes[search.nodes_at]
+    copy_state(node, start)
+    make_kept(guide, ws.family_cells, PARENT, ws.kept, PARENT)
+    node.h, node.kept = value_of(guide, ws.family_cells, PARENT, ws.kept, PARENT), ws.kept[PARENT, 0]
+
+
 @inner
 def _withdraw(ws: Workspace, lane: Number, number: Number) -> Number:
     """A node that waits was reached more cheaply: it will wait at the end instead. Returns whether it has no value yet."""

@@ -6,8 +6,9 @@ another one the least g + h0 that was cut off is. So a limit ends a search with 
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from threading import Event, Lock
 from typing import Any
@@ -93,12 +94,23 @@ def solve_by_deepening(
 
 def _spread(work: Callable[[Any], None], over: Iterable[Any], threads: int, stopped: Event) -> None:
     """Over threads; what one of them raises, or Ctrl-C, stops all."""
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            list(pool.map(work, over))
-        except BaseException:
-            stopped.set()
-            raise
+
+    def work_or_stop(item: Any) -> None:
+        with _stopping(stopped):
+            work(item)
+
+    with ThreadPoolExecutor(threads) as pool, _stopping(stopped):
+        list(pool.map(work_or_stop, over))
+
+
+@contextmanager
+def _stopping(stopped: Event) -> Iterator[None]:
+    """Whatever is raised within stops all threads, at once: the others may be waited for before it is seen."""
+    try:
+        yield
+    except BaseException:
+        stopped.set()
+        raise
 
 
 def _cut_off(puzzle: Problem, heuristic: Heuristic) -> CutOff:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, I64, Number, Record, Records, States
+from undershoot.arrays import F32, I64, Number, Record, Records, States
 from undershoot.kernels.compiler import compiled_loop, inner, pasted
 from undershoot.search.expansion import PARENT, let_wait
 from undershoot.search.hash_index import FIRST_SLOTS, index_all_nodes
@@ -28,12 +28,8 @@ MOST_KEPT_SLOTS = 1 << 14
 
 
 @compiled_loop
-def begin(
-    ws: Workspace, lanes: I64, starts: States, moves: Moves, values: F32, kept: I32, rules: Rules, rows: Number, out: States
-) -> Number:
-    """Let searches begin with these states in `lanes`. Returns the number of rows in `out`.
-
-    values, kept: what a guide in the loop says of the states and keeps beside them; otherwise their values are due.
+def begin(ws: Workspace, lanes: I64, starts: States, moves: Moves, rules: Rules, rows: Number, out: States) -> Number:
+    """Let searches begin with these states in `lanes`, whose values are due. Returns the number of rows in `out`.
 
     Where there is no room to begin, the search ends with OUT_OF_MEMORY.
     """
@@ -48,8 +44,6 @@ def begin(
         _reset(search)
         search.status, search.stored, search.evaluated = RUNNING, 1, 1
         _store_start(ws, search, starts, k, moves)
-        node = ws.nodes[search.nodes_at]
-        node.h, node.kept = values[k], kept[k]
         index_all_nodes(ws, search)
         let_wait(ws, lanes[k], np.int64(0), np.bool_(True))
         if not rules.in_loop:

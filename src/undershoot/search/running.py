@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from undershoot.arrays import F32, I64, U64, AnyArray, States, read_only
+from undershoot.arrays import F32, I64, U64, AnyArray, States
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic, Rounding, Standing
 from undershoot.kernels.cpu import is_goal
-from undershoot.kernels.guides import Elsewhere, guide_of, kept_size, values_of
+from undershoot.kernels.guides import Elsewhere, guide_of, kept_size
 from undershoot.kernels.plan import forward_plan
 from undershoot.kernels.sums import sums
 from undershoot.puzzles.problem import Problem
@@ -145,8 +145,7 @@ class Searches:
         return self._begin_with(lanes, self.starts[instances], rows)
 
     def _begin_with(self, lanes: I64, starts: States, rows: int) -> int:
-        values, kept = values_of(self.guide, read_only(starts))
-        return int(lifecycle.begin(self.workspace, lanes, starts, self.moves, values, kept, self.rules, rows, self.out))
+        return int(lifecycle.begin(self.workspace, lanes, starts, self.moves, self.rules, rows, self.out))
 
     def _advance(self, values: F32) -> int:
         """One call of the compiled loop; returns how many rows of `out` wait to be evaluated."""
