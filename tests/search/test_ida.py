@@ -8,6 +8,9 @@ import pytest
 
 import undershoot as us
 from undershoot.guarantees import OptimalityKind
+from undershoot.heuristics import sliding_looks
+from undershoot.heuristics.far_looks import FarLooks
+from undershoot.heuristics.patterns import PatternHeuristic
 from undershoot.search import ida
 from undershoot.search.depth_first import Tree
 from undershoot.search.ida import solve_by_deepening
@@ -169,3 +172,28 @@ def test_algorithms_by_name() -> None:
     assert us.SearchOptions(algorithm="auto").algorithm is us.Algorithm.AUTO  # type: ignore[arg-type]
     with pytest.raises(us.UndershootError, match="allowed are astar, ida, auto"):
         us.SearchOptions(algorithm="nope")  # type: ignore[arg-type]
+
+
+def test_large_tables_are_asked_ahead_and_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three sums, of which one leaves pieces out; as small tables, and as those that are too large to be spread out."""
+    puzzle = us.puzzle("tiles-3x3")
+    full, part = us.patterns(puzzle, "4-4+reflected"), us.patterns(puzzle, "1 2 3 / 4 5 6")
+    sums, tables = (*full.sums, *part.sums), (*full.tables, *part.tables)
+    states, options = puzzle.sample(200, seed=5), SearchOptions(algorithm=Algorithm.IDA)
+
+    def asked(most_sparse: int) -> PatternHeuristic:
+        monkeypatch.setattr(sliding_looks, "MOST_SPARSE", most_sparse)
+        heuristic = PatternHeuristic("several", full.pieces, sums, tables)
+        assert isinstance(heuristic.guide(), FarLooks) == (most_sparse < 1 << 16)
+        return heuristic
+
+    small, large = asked(1 << 26), asked(1 << 12)
+    assert 0 < large.guide().near.is_dense.sum() < len(large.guide().near.is_dense)
+    assert (small(states) == large(states)).all()
+    for one, other in zip(
+        us.solve_many(puzzle, states, small, options), us.solve_many(puzzle, states, large, options), strict=True
+    ):
+        assert (one.cost, one.expanded, one.generated) == (other.cost, other.expanded, other.generated)
+    assert [result.cost for result in us.solve_many(puzzle, states, large, SearchOptions(algorithm=Algorithm.ASTAR))] == [
+        result.cost for result in us.solve_many(puzzle, states, us.heuristic(puzzle, "base"))
+    ]

@@ -11,9 +11,11 @@ import numpy as np
 from undershoot.arrays import F32, States, read_only
 from undershoot.errors import MalformedState, UndershootError
 from undershoot.guarantees import PROVEN, Guarantee, Rounding
+from undershoot.heuristics.far_looks import FarLooks
 from undershoot.heuristics.sliding_looks import can_slide, joined, sliding_looks
 from undershoot.heuristics.slot_looks import slot_looks
 from undershoot.kernels.guides import values_of
+from undershoot.kernels.plan import forward_plan
 from undershoot.pattern_tables.cache import table_of
 from undershoot.pattern_tables.looks import Look
 from undershoot.pattern_tables.pattern import Pattern
@@ -61,7 +63,8 @@ class PatternHeuristic:
     @cached_property
     def _guide(self) -> Any:
         if can_slide(self.pieces, self.sums):
-            return sliding_looks(self.pieces, self.sums)
+            near = sliding_looks(self.pieces, self.sums)
+            return FarLooks(near, forward_plan(self.pieces.table).legal.shape[1]) if near.is_dense.any() else near
         looks = [look for group in self.sums for look in group]
         is_packed = all(look.table.is_packed for look in looks)
         tables = {id(look.table): look.table.entries if is_packed else look.table.unpacked() for look in looks}

@@ -30,8 +30,10 @@ UNKNOWN = -1
 
 
 class SlidingLooks(NamedTuple):
-    """For puzzles whose steps exchange the cursor with one piece. Keeps, for each look, the places of its pieces as one number,
-    and its entry; and for each sum its value."""
+    """For puzzles whose steps exchange the cursor with one piece. With dense tables only as a part of `FarLooks`.
+
+    Keeps, for each look, the places of its pieces as one number, and its entry; and for each sum its value.
+    """
 
     values: Number
     """How many values the cells can hold: one more than the largest."""
@@ -47,6 +49,8 @@ class SlidingLooks(NamedTuple):
     """SLIDE[G * C * S * m]: what becomes of each sum when a step from a context moves the piece with this value."""
     group: U8
     """uint8[L]: to which sum a look belongs."""
+    longest: Number
+    """How many pieces a look follows at most."""
     sizes: U16
     """uint16[L]: how many pieces it follows."""
     is_dense: U8
@@ -99,6 +103,7 @@ def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> SlidingLook
         frozen(shift),
         _slides(table, place, which, shift),
         frozen(np.array(group_of, dtype=np.uint8)),
+        max(len(look.asked) for look in looks),
         frozen(np.array([len(look.asked) for look in looks], dtype=np.uint16)),
         frozen(np.array(is_dense, dtype=np.uint8)),
         frozen(np.array([offset_of[id(look.table)] for look in looks], dtype=np.int64)),
@@ -149,20 +154,30 @@ def _sliding_size(guide: SlidingLooks) -> Number:
 
 
 @inner
-def _entry(guide: SlidingLooks, look: Number, code: Number) -> Number:
-    """What the table says of these places."""
+def number_of(guide: SlidingLooks, look: Number, code: Number) -> Number:
+    """Where the tables have what they say of these places.
+
+    All looks take as many turns, since a loop that ends now sooner, now later costs more than the turns that it saves.
+    """
     number = np.uint64(guide.offsets[look])
     if not guide.is_dense[look]:
-        return np.int64(guide.entries[number + code])
+        return number + code
     places, occupied, digits, bits = np.uint64(guide.place.shape[1]), NONE, NONE, np.uint64(guide.bits)
-    mask, k = (ONE << bits) - ONE, NONE
-    while k < np.uint64(guide.sizes[look]):
+    mask, size = (ONE << bits) - ONE, np.uint64(guide.sizes[look])
+    for turn in range(guide.longest):
+        k = np.uint64(turn)
         place = (code >> (k * bits)) & mask
         bit = ONE << place
-        digits = digits * (places - k) + place - ones(occupied & (bit - ONE))
+        free = place - ones(occupied & (bit - ONE))
+        digits = digits * (places - k if k < size else ONE) + (free if k < size else NONE)
         occupied |= bit
-        k += ONE
-    return np.int64(guide.entries[number + digits])
+    return number + digits
+
+
+@inner
+def _near_entry(guide: SlidingLooks, look: Number, code: Number) -> Number:
+    """What a table that is not dense says of these places."""
+    return np.int64(guide.entries[np.uint64(guide.offsets[look]) + code])
 
 
 @implements(make_kept, SlidingLooks)
@@ -181,14 +196,15 @@ def _places_kept(guide: SlidingLooks, states: States, row: Number, kept: I32, at
                 break
     for look in range(looks):
         if found == guide.goal_values.shape[0]:
-            kept[at, looks + look] = _entry(guide, np.uint64(look), np.uint64(kept[at, look]) & ALL_PLACES)
+            number = number_of(guide, np.uint64(look), np.uint64(kept[at, look]) & ALL_PLACES)
+            kept[at, looks + look] = guide.entries[number]
             kept[at, 2 * looks + guide.group[look]] += kept[at, looks + look]
     if found < guide.goal_values.shape[0]:
         kept[at, 2 * looks] = UNKNOWN
 
 
 @inner
-def _slide_at(guide: SlidingLooks, plan: Plan, g: Number, context: Number, step: Number, value: Number) -> Number:
+def slide_at(guide: SlidingLooks, plan: Plan, g: Number, context: Number, step: Number, value: Number) -> Number:
     """Where `slides` has this one."""
     moves = np.uint64(plan.legal.shape[0]) * np.uint64(plan.legal.shape[1])
     move = np.uint64(g) * moves + np.uint64(context) * np.uint64(plan.legal.shape[1]) + np.uint64(step)
@@ -212,12 +228,12 @@ def _update_places(
     for k in range(2 * guide.group.shape[0] + groups):
         kept[to, k] = kept[at, k]
     for g in range(groups):
-        slide = guide.slides[_slide_at(guide, plan, g, context, step, value)]
+        slide = guide.slides[slide_at(guide, plan, g, context, step, value)]
         look = np.uint64(slide.look)
         if look == NO_LOOK:
             continue
         code = (np.uint64(kept[at, look]) + np.uint64(slide.by)) & ALL_PLACES
-        entry = _entry(guide, look, code)
+        entry = _near_entry(guide, look, code)
         kept[to, look], kept[to, looks + look] = np.int64(code), entry
         kept[to, looks + looks + np.uint64(g)] += entry - np.int64(kept[at, looks + look])
 
@@ -247,12 +263,12 @@ def _value_after_slide(
     looks, largest = np.uint64(guide.group.shape[0]), np.int64(0)
     value = np.uint64(states[row, np.uint64(plan.landing[context, step])])
     for g in range(guide.place.shape[0]):
-        slide = guide.slides[_slide_at(guide, plan, g, context, step, value)]
+        slide = guide.slides[slide_at(guide, plan, g, context, step, value)]
         look = np.uint64(slide.look)
         total = np.int64(kept[at, looks + looks + np.uint64(g)])
         if look != NO_LOOK:
             code = (np.uint64(kept[at, look]) + np.uint64(slide.by)) & ALL_PLACES
-            total += _entry(guide, look, code) - np.int64(kept[at, looks + look])
+            total += _near_entry(guide, look, code) - np.int64(kept[at, looks + look])
         if total > enough:
             return total
         largest = max(largest, total)

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Event, Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def solve_by_deepening(
     check_request(puzzle, states, heuristic)
     check_options(replace(options, algorithm=Algorithm.IDA), threads)
     guides = [_guide(heuristic)]
-    first = [0] * len(states) if bounds is None else bounds
+    starts = _starts(puzzle, states, heuristic, bounds)
     cut, endings = _cut_off(puzzle, heuristic), dict[int, Ending]()
     lock, stopped = Lock(), Event()
 
@@ -76,8 +76,7 @@ def solve_by_deepening(
         with lock:
             guide = guides.pop() if guides else _guide(heuristic)
         own_threads = threads if len(states) == 1 else 1
-        start, bound = states[number : number + 1], int(first[number])
-        ending = Deepening(puzzle, start, heuristic, guide, options, own_threads, bound, cut, stopped).run()
+        ending = Deepening(puzzle, starts[number], heuristic, guide, options, own_threads, cut, stopped).run()
         with lock:
             guides.append(guide)
             endings[number] = ending
@@ -113,6 +112,37 @@ def _stopping(stopped: Event) -> Iterator[None]:
         raise
 
 
+class Start(NamedTuple):
+    """Where a search begins, and what is known there."""
+
+    state: States
+    """uint8[1, n]."""
+    value: float
+    """By the heuristic."""
+    lower: int
+    """No solution costs less, by h0 or by what was known before."""
+    bound: int
+    """Of the first iteration."""
+    parity: int | None
+    """Of what solutions cost, if the state says that."""
+
+
+def _starts(puzzle: Problem, states: States, heuristic: Heuristic, bounds: Sequence[int] | None) -> list[Start]:
+    """All at once, which is quicker than one by one."""
+    values = np.asarray(heuristic(states), dtype=np.float64)
+    wrong = ~(values <= MAX_BOUND) | (values == -np.inf)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        what = f"the heuristic {heuristic.name} gives {values[row]}"
+        raise UndershootError(f"{what} for {puzzle.format(states[row : row + 1])}; IDA* takes values up to {MAX_BOUND:,}")
+    known = np.zeros(len(states), dtype=np.int64) if bounds is None else np.asarray(bounds, dtype=np.int64)
+    first = np.maximum(known, np.ceil(values).astype(np.int64)).tolist()
+    lower = np.maximum(known, np.ceil(puzzle.base_heuristic(states)).astype(np.int64)).tolist()
+    parity = puzzle.cost_parity(states).tolist() if puzzle.has_cost_parity else [None] * len(states)
+    rows = (states[row : row + 1] for row in range(len(states)))
+    return [Start(*known) for known in zip(rows, values.tolist(), lower, first, parity, strict=True)]
+
+
 def _cut_off(puzzle: Problem, heuristic: Heuristic) -> CutOff:
     is_proven, goals = heuristic.guarantee.is_proven, puzzle.table.goals
     values = heuristic(goals)
@@ -134,12 +164,11 @@ class Deepening:
     def __init__(
         self,
         puzzle: Problem,
-        start: States,
+        start: Start,
         heuristic: Heuristic,
         guide: Any,
         options: SearchOptions,
         threads: int,
-        bound: int,
         cut: CutOff,
         stopped: Event,
     ) -> None:
@@ -149,14 +178,9 @@ class Deepening:
         self.moves = tree_moves(puzzle.table)
         self.base = sums(puzzle.base_heuristic)
         self.cut, self.stopped = cut, stopped
-        self.parity = int(puzzle.cost_parity(start)[0]) if puzzle.has_cost_parity else None
         self.kept_size = kept_size(guide)
-        self.start_value = float(heuristic(start)[0])
-        if not self.start_value <= MAX_BOUND or self.start_value == -math.inf:
-            what = f"the heuristic {heuristic.name} gives {self.start_value}"
-            raise UndershootError(f"{what} for {puzzle.format(start)}; IDA* takes values up to {MAX_BOUND:,}")
-        self.first_bound = bound
-        self.lower = 0
+        self.cheapest = int(self.moves.plan.cost[self.moves.plan.legal].min())
+        self.lower = start.lower
         """A proven lower bound, by the iterations that ended."""
         self.counts = dict.fromkeys(COUNTERS, 0)
         self.deepest = 0
@@ -171,8 +195,7 @@ class Deepening:
         self._iterate_alone(-1)
         self.counts = dict.fromkeys(COUNTERS, 0)
         self.began, self.limit_met = time.perf_counter(), None
-        bound = self._to_parity(max(self.first_bound, int(np.ceil(self.start_value))))
-        self.lower = max(self.first_bound, self._base_bound())
+        bound = self._to_parity(self.start.bound)
         status = Status.UNSOLVABLE
         while bound < NEVER:
             if bound > MAX_BOUND:
@@ -189,24 +212,21 @@ class Deepening:
             bound = self._to_parity(next_bound)
         return self._ending(status)
 
-    def _base_bound(self) -> int:
-        return int(np.ceil(float(self.puzzle.base_heuristic(self.start)[0])))
-
     def _to_parity(self, bound: int) -> int:
         """To a cost that a solution can have."""
-        return bound if bound >= NEVER or self.parity is None else bound + ((bound ^ self.parity) & 1)
+        parity = self.start.parity
+        return bound if bound >= NEVER or parity is None else bound + ((bound ^ parity) & 1)
 
     def _iterate(self, bound: int) -> tuple[int, int]:
         """One iteration; returns the least f, and the least g + h0, that were cut off."""
         return self._iterate_alone(bound) if self.threads == 1 else self._iterate_together(bound)
 
     def _tree(self, bound: int) -> Tree:
-        cheapest = int(self.moves.plan.cost[self.moves.plan.legal].min())
-        return make_tree(self.moves, max(bound, 0) // cheapest + 1, self.kept_size)
+        return make_tree(self.moves, max(bound, 0) // self.cheapest + 1, self.kept_size)
 
     def _iterate_alone(self, bound: int) -> tuple[int, int]:
         tree = self._tree(bound)
-        plant(tree, self.moves, self.guides[0], self.start, np.zeros(1, dtype=np.uint16), 0)
+        plant(tree, self.moves, self.guides[0], self.start.state, np.zeros(1, dtype=np.uint16), 0)
         if bound >= 0:
             self._search(tree, self.guides[0], bound)
         else:
@@ -284,7 +304,7 @@ class Deepening:
                     return
                 for name in COUNTERS:
                     mine.progress[0][name] = 0
-                plant(mine, self.moves, guide, self.start, path, length)
+                plant(mine, self.moves, guide, self.start.state, path, length)
                 self._search(mine, guide, bound)
                 with self.lock:
                     least[0].append(int(mine.progress[0]["next_bound"]))
@@ -300,7 +320,7 @@ class Deepening:
         for split in range(1, max(bound, 1) + 2):
             self.counts = dict(before)
             tree, paths = self._tree(bound), np.zeros((MOST_SUBTREES, split), dtype=np.uint16)
-            plant(tree, self.moves, self.guides[0], self.start, np.zeros(1, dtype=np.uint16), 0)
+            plant(tree, self.moves, self.guides[0], self.start.state, np.zeros(1, dtype=np.uint16), 0)
             written = search_tree(
                 tree, self.moves, self.guides[0], self.base, bound, self._reserve(MOST_SUBTREES), split, paths, self.cut
             )
@@ -317,7 +337,7 @@ class Deepening:
     def _ending(self, status: Status) -> Ending:
         seconds = time.perf_counter() - self.began
         actions = np.zeros(0, dtype=np.int32) if self.actions is None else self.actions
-        states = np.repeat(self.start, len(actions) + 1, axis=0)
+        states = np.repeat(self.start.state, len(actions) + 1, axis=0)
         cost = int(play_path(self.moves.plan, actions, states))
         is_solved, path = self.actions is not None, states[:-1]
         values = self.heuristic(path) if len(path) else np.zeros(0, dtype=np.float32)
@@ -327,7 +347,7 @@ class Deepening:
             actions=actions,
             path=path,
             path_values=np.asarray(values, dtype=np.float32),
-            start_value=self.start_value,
+            start_value=self.start.value,
             open_bound=float("inf") if status is Status.UNSOLVABLE else float(self.lower),
             expanded=self.counts["expanded"],
             expanded_below=self.counts["expanded_below"] if is_solved else None,
