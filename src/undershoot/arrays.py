@@ -8,6 +8,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from undershoot.errors import UndershootError
+
 States = npt.NDArray[np.uint8]
 """uint8[B, n]: a batch of states, one row a state. One state is a batch of one."""
 
@@ -51,8 +53,16 @@ def read_only(array: Array) -> Array:
     return view
 
 
+def owned(array: Any) -> Any:
+    """A plain copy of an array, which nobody else writes to; what is none, or masks a part, stays as it is, to be refused."""
+    is_plain = isinstance(array, np.ndarray) and not isinstance(array, np.ma.MaskedArray)
+    return np.array(array, order="C") if is_plain else array
+
+
 def frozen(array: Array) -> Array:
     """A copy that nobody can write to, whatever flags are set: its memory is that of bytes."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise UndershootError("a masked array came, part of which nothing looks at; give one without a mask")
     return _on(array.tobytes(), array) if array.size else read_only(array.copy())
 
 

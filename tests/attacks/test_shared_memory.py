@@ -9,8 +9,10 @@ import pytest
 
 import undershoot as us
 from subjects import PYRAMINX
+from undershoot.arrays import AnyArray, States
 from undershoot.kernels.plan import backward_plan, forward_plan, packing_of
 from undershoot.oracles.neighbour_keys import neighbour_keys
+from undershoot.search.results import Status
 
 
 def arrays_in(thing: Any, where: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
@@ -96,3 +98,58 @@ def test_a_table_of_distances_is_not_changed_by_who_looks_at_it() -> None:
         distances.histogram[0] = 5
     with pytest.raises(ValueError, match="read-only"):
         distances.index[0] = 5
+
+
+ROWS = (
+    "583276014 275604138 102453786 785316204 618257304 175286430 238671054 680751423 "
+    "201638475 123450786 531087264 102453786 861075324 102453786 123450786 301657428"
+)
+
+
+def test_a_search_that_cannot_begin_says_nothing_of_an_earlier_one() -> None:
+    """It found no room in its first round, in memory where another search had left the value of its own start."""
+    puzzle = us.puzzle("tiles-3x3")
+    oracle, factors = us.oracle(puzzle), np.array([3, 7, 11, 19, 23, 29, 31, 37, 41])
+
+    def perfect_or_nothing(states: States) -> AnyArray:
+        return np.where((states.astype(int) @ factors) % 3 == 0, oracle.distance(states.copy()), 0)
+
+    proven = us.check(us.wrap(puzzle, perfect_or_nothing, name="mine")).heuristic
+    states = np.array([[int(digit) for digit in row] for row in ROWS.split()], dtype=np.uint8)
+    options = us.SearchOptions(max_memory=3_033_108, expand_per_step=700)
+    results = us.solve_many(puzzle, states, proven, options, lock_step=2)
+    assert any(result.status is Status.MEMORY for result in results)
+    for result, cost in zip(results, oracle.distance(states), strict=True):
+        assert result.lower_bound <= cost
+
+
+@pytest.mark.parametrize("algorithm", list(us.Algorithm))
+def test_states_that_change_during_a_search_are_those_from_before(algorithm: us.Algorithm) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    states = puzzle.sample(8, seed=3)
+    costs = us.oracle(puzzle).distance(states).tolist()
+
+    def write(done: int) -> None:
+        states[:] = puzzle.table.goals[0]
+
+    results = us.solve_many(
+        puzzle, states, us.heuristic(puzzle, "base"), us.SearchOptions(algorithm=algorithm), lock_step=1, progress=write
+    )
+    assert (states == puzzle.table.goals[0]).all()
+    assert [result.cost for result in results] == costs
+
+
+def test_masked_arrays_are_no_states() -> None:
+    """What numpy leaves out of its sums, compiled code reads."""
+    puzzle = us.puzzle("tiles-2x3")
+    state = puzzle.parse("1 4 2 / 3 5 0")
+    masked = np.ma.MaskedArray(state, mask=state == 5)
+    for name in ("base", "patterns", "table"):
+        heuristic = us.heuristic(puzzle, name)
+        assert us.solve(puzzle, state, heuristic).cost == 16
+        assert us.solve(puzzle, np.asmatrix(state), heuristic).cost == 16
+        with pytest.raises(us.UndershootError, match=r"states must be an array uint8\[B, 6\]; MaskedArray came"):
+            us.solve(puzzle, masked, heuristic, us.SearchOptions(max_expanded=0))
+    table = puzzle.table
+    with pytest.raises(us.UndershootError, match="a masked array came"):
+        dataclasses.replace(table, goals=np.ma.MaskedArray(table.goals, mask=table.goals == 5))

@@ -134,9 +134,11 @@ class MoveTable:
 
     def check_states(self, states: States) -> None:
         """Refuse what is not uint8[B, n] with values that the cells can hold; compiled code does not look."""
-        kind = f"{states.dtype}{list(states.shape)}" if isinstance(states, np.ndarray) else type(states).__name__
-        if not isinstance(states, np.ndarray) or kind != f"uint8[{len(states)}, {self.cells}]":
+        is_array = isinstance(states, np.ndarray) and not isinstance(states, np.ma.MaskedArray)
+        kind = f"{states.dtype}{list(states.shape)}" if is_array else type(states).__name__
+        if not is_array or kind != f"uint8[{len(states)}, {self.cells}]":
             raise MalformedState(f"states must be an array uint8[B, {self.cells}]; {kind} came")
+        states = np.asarray(states)  # a matrix is something else
         wrong = (states >= self.modulus).any(axis=1)
         if self.cursor is not None:
             wrong |= (states == self.cursor).sum(axis=1) != 1

@@ -118,9 +118,9 @@ def pieces_of(puzzle: Problem) -> Pieces:
     """The pieces of a puzzle; NotAvailable where it has none, or where they cannot be told apart."""
     table = puzzle.table
     if puzzle.pressed is not None or table.presses_commute:
-        raise NotAvailable(
-            f"{puzzle.name} has no pieces: its moves add up in any order, and algebra solves it (--heuristic gf2)"
-        )
+        is_lights = puzzle.pressed is not None
+        instead = ", and algebra solves it (--heuristic gf2)" if is_lights else ""
+        raise NotAvailable(f"{puzzle.name} has no pieces: its moves add up in any order{instead}")
     if table.shift.any():
         raise NotAvailable(f"{puzzle.name} has no pieces: its moves change values, they do not only carry them")
     homes = puzzle.pieces or tuple((cell,) for cell in range(table.cells))

@@ -48,7 +48,7 @@ def astar_batch(
 
     draw_expanded: a seed, to draw one expanded state a search.
     """
-    check_request(puzzle, states, heuristic)
+    states = check_request(puzzle, states, heuristic)
     check_options(options, threads)
     if lock_step < 1:
         raise UndershootError(f"lock_step is {lock_step}; at least 1 is needed")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from undershoot.arrays import F32, I32, I64, States
+from undershoot.arrays import F32, I32, I64, States, owned
 from undershoot.errors import Contradiction, UndershootError, what_came
 from undershoot.guarantees import Guarantee, Heuristic, Optimality, OptimalityKind, Standing
 from undershoot.kernels.cpu import solution_costs
@@ -52,9 +52,10 @@ class Ending:
     some of the optimal paths."""
 
 
-def check_request(puzzle: Problem, states: States, heuristic: Heuristic) -> None:
-    """Refuse what no search can begin with."""
+def check_request(puzzle: Problem, states: States, heuristic: Heuristic) -> States:
+    """Refuse what no search can begin with. Returns a copy of the states: what others write to theirs meanwhile is not read."""
     check_puzzle(puzzle, "a search")
+    states = owned(states)
     puzzle.check_solvable(states)
     if not hasattr(heuristic, "fingerprint"):
         raise UndershootError(
@@ -63,6 +64,7 @@ def check_request(puzzle: Problem, states: States, heuristic: Heuristic) -> None
         )
     if heuristic.fingerprint != puzzle.table.fingerprint:
         raise UndershootError(f"the heuristic {heuristic.name} belongs to another puzzle than {puzzle.name}")
+    return states
 
 
 def conclude(puzzle: Problem, heuristic: Heuristic, starts: States, endings: Sequence[Ending]) -> list[Result]:

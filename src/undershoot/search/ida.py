@@ -63,7 +63,7 @@ def solve_by_deepening(
     threads: over the instances, or if there is one, over its subtrees. bounds: for each, from which to begin, where solutions
     are known to cost so much at least.
     """
-    check_request(puzzle, states, heuristic)
+    states = check_request(puzzle, states, heuristic)
     check_options(replace(options, algorithm=Algorithm.IDA), threads)
     guides = [_guide(heuristic)]
     starts = _starts(puzzle, states, heuristic, bounds)

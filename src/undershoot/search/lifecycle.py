@@ -107,6 +107,7 @@ def _store_start(ws: Workspace, search: Record, starts: States, row: Number, mov
             node.context = cell
     copy_state(start, node)
     node.parent, node.g, node.action, node.undo = NO_NODE, 0, 0, -1
+    node.h = np.nan  # until it is known: this may be memory that another search has used
     node.flags = OPEN | WAITING
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from undershoot.arrays import States
+from undershoot.arrays import States, owned
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.kernels.guides import guide_of
@@ -75,6 +75,7 @@ def search_batch(
     progress: Callable[[int], None] | None = None,
 ) -> Batch:
     """`solve_many`, with the time and memory that it took."""
+    states = owned(states)
 
     def by(algorithm: Algorithm, numbers: list[int], share: SearchOptions, bounds: list[int] | None = None) -> Batch:
         those = states[numbers] if bounds else states
