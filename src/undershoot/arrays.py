@@ -8,8 +8,6 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from undershoot.errors import UndershootError
-
 States = npt.NDArray[np.uint8]
 """uint8[B, n]: a batch of states, one row a state. One state is a batch of one."""
 
@@ -62,7 +60,7 @@ def owned(array: Any) -> Any:
 def frozen(array: Array) -> Array:
     """A copy that nobody can write to, whatever flags are set: its memory is that of bytes."""
     if isinstance(array, np.ma.MaskedArray):
-        raise UndershootError("a masked array came, part of which nothing looks at; give one without a mask")
+        raise TypeError("a masked array came, part of which nothing looks at; give one without a mask")
     return _on(array.tobytes(), array) if array.size else read_only(array.copy())
 
 

@@ -151,5 +151,18 @@ def test_masked_arrays_are_no_states() -> None:
         with pytest.raises(us.UndershootError, match=r"states must be an array uint8\[B, 6\]; MaskedArray came"):
             us.solve(puzzle, masked, heuristic, us.SearchOptions(max_expanded=0))
     table = puzzle.table
-    with pytest.raises(us.UndershootError, match="a masked array came"):
+    with pytest.raises(TypeError, match="a masked array came"):
         dataclasses.replace(table, goals=np.ma.MaskedArray(table.goals, mask=table.goals == 5))
+
+
+def test_symmetries_that_are_none_any_more_are_refused() -> None:
+    """A table copied with other costs, or another goal, has other symmetries."""
+    table = us.puzzle("tiles-3x3").table
+    with pytest.raises(us.UndershootError, match="this is no symmetry"):
+        dataclasses.replace(table, cost=np.array([3, 3, 1, 1], dtype=np.int32))
+    with pytest.raises(us.UndershootError, match="this is no symmetry"):
+        dataclasses.replace(table, goals=np.array([[1, 2, 3, 4, 5, 6, 8, 7, 0]], dtype=np.uint8))
+    wrong = table.symmetries[0]._replace(actions=np.zeros(4, dtype=np.int32))
+    assert (
+        dataclasses.replace(table, symmetries=(wrong,)).symmetries[0].actions.tolist() == table.symmetries[0].actions.tolist()
+    )

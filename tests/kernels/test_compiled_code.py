@@ -383,3 +383,37 @@ print(mixed(finished(1), 2) >= 0)
     package = Path(undershoot.__file__).parent
     assert not [path for path in package.rglob("*") if path.suffix in {".nbi", ".nbc", ".code"}]
     assert not list(tmp_path.iterdir())
+
+
+MINE = """
+from typing import NamedTuple
+import numpy as np
+from undershoot.kernels.guides import implements, keeps_nothing, value_of
+
+@keeps_nothing
+class Mine(NamedTuple):
+    nothing: int = 0
+
+@implements(value_of, Mine)
+def _value(guide, states, row, kept, at):
+    return np.float32(SAID)
+"""
+ASK = """
+import numpy as np
+import mine
+from undershoot.kernels.guides import values_of
+print(int(values_of(mine.Mine(), np.zeros((1, 4), dtype=np.uint8))[0][0]))
+"""
+
+
+def test_guides_of_others_are_compiled_anew(tmp_path: Path) -> None:
+    """Nobody would notice that their functions have changed."""
+    said = []
+    for value in (7, 3):
+        (tmp_path / "mine.py").write_text(MINE.replace("SAID", str(value)))
+        environment = {**os.environ, "UNDERSHOOT_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+        run = subprocess.run(
+            [sys.executable, "-c", ASK], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        said.append(int(run.stdout))
+    assert said == [7, 3]

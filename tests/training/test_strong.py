@@ -114,6 +114,8 @@ def test_without_labels_no_oracle_is_asked(monkeypatch: pytest.MonkeyPatch) -> N
     assert train(puzzle, plan).is_finished
     with pytest.raises(AssertionError, match="the oracle was asked"):
         train(puzzle, replace(plan, exact_share=0.5))
+    with pytest.raises(us.UndershootError, match=r"hard_share is 0\.25; only on a pattern"):
+        train(puzzle, replace(plan, hard_share=0.25))
 
 
 def test_true_costs_make_a_perfect_heuristic() -> None:

@@ -36,7 +36,7 @@ class PatternHeuristic:
 
     set_name: str
     pieces: Pieces
-    sums: tuple[tuple[Look, ...], ...]
+    sums: tuple[tuple[Look[PatternTable], ...], ...]
     tables: tuple[PatternTable, ...]
     guarantee: Guarantee = PROVEN
     rounding: Rounding = Rounding.INTEGER
@@ -87,7 +87,7 @@ class PatternHeuristic:
         return values
 
 
-def check_sum(pieces: Pieces, looks: Sequence[Look]) -> None:
+def check_sum(pieces: Pieces, looks: Sequence[Look[Any]]) -> None:
     """Refuse to add looks if a move may cost two of them, wherever the pieces stand."""
     if len(looks) < 2:
         return
@@ -130,7 +130,7 @@ def pattern_heuristic(
     check_device(device)
     names = piece_names(puzzle, chosen.pieces)
     tables: list[PatternTable] = []
-    looks: dict[Pattern, Look] = {}
+    looks: dict[Pattern, Look[PatternTable]] = {}
     for pattern in chosen.patterns:
         known = _image_of_known(puzzle, tables, pattern)
         if known is None:
@@ -148,7 +148,7 @@ def pattern_heuristic(
     return PatternHeuristic(chosen.name, chosen.pieces, tuple(sums), tuple(tables))
 
 
-def _image_of_known(puzzle: Problem, tables: Sequence[PatternTable], pattern: Pattern) -> Look | None:
+def _image_of_known(puzzle: Problem, tables: Sequence[PatternTable], pattern: Pattern) -> Look[PatternTable] | None:
     """A look at a table that is there already which follows the pieces of this pattern."""
     if len(puzzle.table.goals) > 1:
         return None
@@ -161,7 +161,7 @@ def _image_of_known(puzzle: Problem, tables: Sequence[PatternTable], pattern: Pa
     return None
 
 
-def _through(look: Look, symmetry: Symmetry | None, is_inverse: bool) -> Look:
+def _through(look: Look[PatternTable], symmetry: Symmetry | None, is_inverse: bool) -> Look[PatternTable]:
     """A look through one more symmetry, or at the inverse."""
     if symmetry is None:
         return replace(look, is_inverse=is_inverse)

@@ -62,7 +62,7 @@ class SlidingLooks(NamedTuple):
     """uint8[n]: all values, to see whether one is missing."""
 
 
-def can_slide(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> bool:
+def can_slide(pieces: Pieces, sums: Sequence[Sequence[Look[PatternTable]]]) -> bool:
     """Whether `sliding_looks` can be made of them."""
     bits = (len(pieces.kinds[0].slots) - 1).bit_length()
     every = [look.table.pattern for group in sums for look in group]
@@ -72,7 +72,7 @@ def can_slide(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> bool:
     return fits and alike and forward_plan(pieces.table).slides and pieces.table.cells == len(pieces)
 
 
-def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look]]) -> SlidingLooks:
+def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look[PatternTable]]]) -> SlidingLooks:
     """For puzzles where `can_slide`."""
     table, bits = pieces.table, (len(pieces.kinds[0].slots) - 1).bit_length()
     looks = [look for group in sums for look in group]

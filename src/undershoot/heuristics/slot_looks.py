@@ -1,7 +1,7 @@
 """Sums and maxima of pattern tables inside compiled loops, for any puzzle with pieces."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -130,7 +130,7 @@ def inverses_of(pieces: Pieces, is_used: bool) -> Inverses:
     )
 
 
-def slot_looks(pieces: Pieces, sums: Sequence[Sequence[Look]], entries: U8, offsets: I64, is_packed: bool) -> SlotLooks:
+def slot_looks(pieces: Pieces, sums: Sequence[Sequence[Look[Any]]], entries: U8, offsets: I64, is_packed: bool) -> SlotLooks:
     """entries: the tables of all looks in one piece of memory; offsets: int64[L], the entry that each begins with."""
     looks = [look for group in sums for look in group]
     asked, first, place, weight, place_weight, ends = [], [], [], [], [], []

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba.core import compiler, serialize
+from numba.core import compiler, serialize, types
 
 from undershoot import trust
 from undershoot.files import cache_folder, written_atomically
@@ -31,6 +31,7 @@ FOLDER_OF_A_STATE = re.compile(r"[0-9a-f]{16}")
 
 log = logging.getLogger("undershoot")
 _dumps: Any = serialize.dumps
+_named_tuple: Any = types.BaseNamedTuple
 _rebuild: Any = compiler.CompileResult._rebuild
 _warned: set[str] = set()
 
@@ -70,7 +71,7 @@ class MachineCode:
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The result of an earlier compilation, or None."""
         target.refresh()
-        if not self._enabled or not _is_usable(self._folder):
+        if not self._enabled or not _is_ours(signature) or not _is_usable(self._folder):
             return None
         identity = self._identity(signature, target.codegen())
         try:
@@ -90,7 +91,7 @@ class MachineCode:
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep a compilation's result, if that can be."""
-        if not self._enabled or not _is_usable(self._folder):
+        if not self._enabled or not _is_ours(signature) or not _is_usable(self._folder):
             return
         if result.library.has_dynamic_globals or not all(lifted.can_cache for lifted in result.lifted):
             return  # it holds addresses of this process
@@ -126,6 +127,16 @@ class MachineCode:
         """Another file for every user, so that those who share a folder do not replace each other's."""
         readable = re.sub(r"[^\w.]", "", self._name)[-100:]
         return self._folder / f"{readable}-{trust.sign(b'name of ' + identity).hex()[:32]}.code"
+
+
+def _is_ours(kind: Any) -> bool:
+    """Whether machine code for these types depends on our sources alone. For a guide of someone else's it holds functions of
+    which nobody would notice that they have changed."""
+    if isinstance(kind, _named_tuple) and not kind.instance_class.__module__.startswith("undershoot."):
+        return False
+    parts = kind if isinstance(kind, tuple) else getattr(kind, "types", ())
+    inside = [kind.dtype] if isinstance(kind, types.NamedUniTuple) else []
+    return all(map(_is_ours, [*parts, *inside]))
 
 
 @cache

@@ -67,18 +67,18 @@ def outputs(network: Perceptron, tokens: States | U16) -> F32:
         rows = min(BLOCK, count - start)
         for r in range(rows):
             _first(network.features, flat, sizes[0], sizes[1], tokens[start + r], before[r])
-            _activate(scales, 0, sizes[1], before[r])
+            activate(scales, 0, sizes[1], before[r])
         at, neuron = (sizes[0] + 1) * sizes[1], sizes[1]
         for layer in range(1, layers - 1):
             inputs, width = sizes[layer], sizes[layer + 1]
             for r in range(rows):
-                _dense(flat, at, inputs, width, before[r], active, after[r])
-                _activate(scales, neuron, width, after[r])
+                dense_layer(flat, at, inputs, width, before[r], active, after[r])
+                activate(scales, neuron, width, after[r])
             before, after = after, before
             at += (inputs + 1) * width
             neuron += width
         for r in range(rows):
-            _dense(flat, at, sizes[layers - 1], sizes[layers], before[r], active, result[start + r])
+            dense_layer(flat, at, sizes[layers - 1], sizes[layers], before[r], active, result[start + r])
     return result
 
 
@@ -145,16 +145,16 @@ def write_outputs(network: Perceptron, bench: Workbench, tokens: U16) -> None:
     layers, width = sizes.shape[0] - 1, sizes[1]
     before, after = bench.before, bench.after
     _first(network.features, flat, sizes[0], width, tokens, before)
-    _activate(scales, 0, width, before)
+    activate(scales, 0, width, before)
     at, neuron = (sizes[0] + 1) * width, width
     for layer in range(1, layers - 1):
         inputs, width = sizes[layer], sizes[layer + 1]
-        _dense(flat, at, inputs, width, before, bench.active, after)
-        _activate(scales, neuron, width, after)
+        dense_layer(flat, at, inputs, width, before, bench.active, after)
+        activate(scales, neuron, width, after)
         before, after = after, before
         at += (inputs + 1) * width
         neuron += width
-    _dense(flat, at, sizes[layers - 1], sizes[layers], before, bench.active, bench.outputs)
+    dense_layer(flat, at, sizes[layers - 1], sizes[layers], before, bench.active, bench.outputs)
 
 
 @inner
@@ -172,7 +172,7 @@ def _first(features: I32, flat: F32, inputs: Number, width: Number, tokens: U16,
 
 
 @called
-def _dense(flat: F32, at: Number, inputs: Number, width: Number, a: F32, active: I64, out: F32) -> None:
+def dense_layer(flat: F32, at: Number, inputs: Number, width: Number, a: F32, active: I64, out: F32) -> None:
     """Inputs that are 0, most of them, add nothing and are left out; the others come in order, several at a time."""
     bias = flat[at + inputs * width : at + (inputs + 1) * width]
     for j in range(width):
@@ -199,7 +199,7 @@ def _dense(flat: F32, at: Number, inputs: Number, width: Number, a: F32, active:
 
 
 @inner
-def _activate(scales: F32, neuron: Number, width: Number, out: F32) -> None:
+def activate(scales: F32, neuron: Number, width: Number, out: F32) -> None:
     """From sums to activations: ReLU, or for whole numbers the nearest one in 0..255, halves to even."""
     own = scales[neuron : neuron + width]
     if scales.size == 0:

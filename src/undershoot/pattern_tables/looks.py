@@ -1,21 +1,33 @@
 """Looks: a table asked about the state itself, its image under a symmetry, or its inverse, which all cost as much."""
 
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from undershoot.arrays import I64, U8, AnyArray
 from undershoot.errors import NotAvailable
-from undershoot.pattern_tables.tables import PatternTable
+from undershoot.pattern_tables.pattern import Pattern
 from undershoot.puzzles.moves import Symmetry
 from undershoot.puzzles.pieces import Pieces
 
 
-@dataclass(frozen=True, eq=False)
-class Look:
-    """A table, and the symmetry through which it is asked; None for the state itself."""
+class OfPattern(Protocol):
+    """What says something of every arrangement of a pattern: a table, or a network."""
 
-    table: PatternTable
+    @property
+    def pattern(self) -> Pattern:
+        """Whose arrangements."""
+
+
+Asked = TypeVar("Asked", bound=OfPattern)
+
+
+@dataclass(frozen=True, eq=False)
+class Look(Generic[Asked]):
+    """A table or a network, and the symmetry through which it is asked; None for the state itself."""
+
+    table: Asked
     symmetry: Symmetry | None = None
     is_inverse: bool = False
     """Whether it is asked about the inverse of that: the state that the moves lead to which undo those that led here."""

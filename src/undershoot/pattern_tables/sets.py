@@ -24,7 +24,7 @@ from undershoot.puzzles.problem import Problem
 
 REFLECTED = "reflected"
 INVERSE = "inverse"
-PART = rf"all|corners|edges|{REFLECTED}|{INVERSE}|\d+(-\d+)*"
+PART = rf"all|corners|edges|{REFLECTED}|{INVERSE}|[0-9]+(-[0-9]+)*"
 MOST_ENTRIES = 25_000_000
 """Of a table that is chosen by size, while it is made."""
 BY_CELLS = {

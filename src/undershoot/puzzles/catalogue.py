@@ -54,35 +54,35 @@ def _topspin(n: str, k: str) -> Puzzle | None:
 
 FAMILIES = (
     Family(
-        r"lights-out-(\d+)x(\d+)",
+        r"lights-out-([0-9]+)x([0-9]+)",
         "lights-out-RxC",
         f"R and C from 1 to {lights_out.MAX_SIDE}",
         _lights_out,
         ("lights-out-3x3", "lights-out-5x5"),
     ),
     Family(
-        r"tiles-(\d+)x(\d+)(-blank-first)?",
+        r"tiles-([0-9]+)x([0-9]+)(-blank-first)?",
         "tiles-RxC[-blank-first]",
         f"R and C from {tiles.MIN_SIDE} to {tiles.MAX_SIDE}",
         _tiles,
         ("tiles-3x3", "tiles-4x4", "tiles-4x4-blank-first", "tiles-5x5"),
     ),
     Family(
-        r"cube-(\d+)x(\d+)(-qtm)?",
+        r"cube-([0-9]+)x([0-9]+)(-qtm)?",
         "cube-NxN[-qtm]",
         "N 2 or 3; with -qtm a half turn costs two",
         _cube,
         ("cube-2x2", "cube-2x2-qtm", "cube-3x3", "cube-3x3-qtm"),
     ),
     Family(
-        r"pancake-(\d+)",
+        r"pancake-([0-9]+)",
         "pancake-N",
         f"N from {pancake.MIN_SIZE} to {pancake.MAX_SIZE}",
         _pancake,
         ("pancake-8", "pancake-10"),
     ),
     Family(
-        r"topspin-(\d+)-(\d+)",
+        r"topspin-([0-9]+)-([0-9]+)",
         "topspin-N-K",
         f"N from {topspin.MIN_SIZE} to {topspin.MAX_SIZE}, K from 2 to N - 1",
         _topspin,

@@ -121,7 +121,7 @@ def of_pieces(table: MoveTable, pieces: Sequence[Sequence[int]], pairs: bool, ca
             values[p, np.dot(content, factors[p, : len(place)])] = value
     reading = Reading(*_images(table, canonical), cells, factors, values, size, pairs)
     if not pairs:
-        return _every_token(reading, [range(len(held)) for held in contents])
+        return every_token(reading, [range(len(held)) for held in contents])
     # Where every piece is of its own kind, no two places hold the same one.
     kinds = [[tuple(sorted(content)) for content in held] for held in contents]
     in_goal = [tuple(sorted(table.goals[0, list(place)].tolist())) for place in pieces]
@@ -130,7 +130,7 @@ def of_pieces(table: MoveTable, pieces: Sequence[Sequence[int]], pairs: bool, ca
         [a * size + b for a, x in enumerate(kinds[p]) for b, y in enumerate(kinds[q]) if not (are_distinct and x == y)]
         for p, q in combinations(range(len(pieces)), 2)
     ]
-    return _every_token(reading, possible)
+    return every_token(reading, possible)
 
 
 def _check_entries(what: str, entries: int, instead: str) -> None:
@@ -150,10 +150,11 @@ def of_sums(table: MoveTable, matrix: U8, canonical: bool) -> Encoding:
         among = np.flatnonzero(row)
         cells[p, : len(among)], factors[p, : len(among)] = among, 1
     values = np.tile(np.arange(most + 1, dtype=np.uint16) % 2, (len(matrix), 1))
-    return _every_token(Reading(*_images(table, canonical), cells, factors, values, 2, pairs=False), [range(2)] * len(matrix))
+    return every_token(Reading(*_images(table, canonical), cells, factors, values, 2, pairs=False), [range(2)] * len(matrix))
 
 
-def _every_token(reading: Reading, possible: Sequence[Sequence[int]]) -> Encoding:
+def every_token(reading: Reading, possible: Sequence[Sequence[int]]) -> Encoding:
+    """One input for every token and each of its possible values."""
     features = np.full((reading.tokens, 1 + max(map(max, possible)), 1), -1, dtype=np.int32)
     width = 0
     for token, values in enumerate(possible):

@@ -85,16 +85,19 @@ class MoveTable:
     cursor: int | None = None
     """The value whose cell is the context; it occurs exactly once."""
     symmetries: tuple[Symmetry, ...] = ()
+    """Each is verified, and its actions are found."""
 
     def __post_init__(self) -> None:
         _check_shapes(self)
         _check_moves(self)
         _check_goals(self)
+        object.__setattr__(self, "symmetries", tuple(_symmetry(self, one.cells, one.values) for one in self.symmetries))
         freeze_arrays(self)
 
     def with_symmetries(self, mappings: Iterable[tuple[AnyArray, AnyArray]]) -> "MoveTable":
         """The same table with these symmetries, each given by cells and values as in `Symmetry`; each is verified."""
-        return replace(self, symmetries=tuple(_symmetry(self, cells, values) for cells, values in mappings))
+        none = np.zeros(0, dtype=np.int32)
+        return replace(self, symmetries=tuple(Symmetry(cells, values, none) for cells, values in mappings))
 
     @property
     def cells(self) -> int:

@@ -107,6 +107,8 @@ class Recipe:
     """Subtracted from every target."""
     floor_by_base: bool = True
     """Whether targets are at least h0."""
+    hard_share: float = 0.0
+    """On a pattern: the share of each batch that is drawn from the arrangements of which the network says most too much."""
     batch: int = 128
     steps: int = 20_000
     learning_rate: float = 1e-3
@@ -137,6 +139,7 @@ class Recipe:
             raise UndershootError(f"penalty_ramp is [{start}, {end}]; allowed are two numbers from 0 to 1, the second no less")
         _range("overestimate_penalty", self.overestimate_penalty, 1, 1e6)
         _range("target_discount", self.target_discount, 0, 1e3)
+        _range("hard_share", self.hard_share, 0, 0.9)
         _range("batch", self.batch, 1, 1 << 20)
         _range("steps", self.steps, 0, 10**9)
         _range("learning_rate", self.learning_rate, 0, 10)

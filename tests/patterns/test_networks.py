@@ -1,0 +1,140 @@
+"""Networks on patterns: trained on a table, fitted so that no arrangement is overestimated, asked inside searches."""
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+
+import undershoot as us
+from undershoot.calibration.on_patterns import Sums, Thresholds
+from undershoot.errors import NotAvailable
+from undershoot.guarantees import PROVEN
+from undershoot.heuristics.learned_patterns import LearnedPatterns
+from undershoot.heuristics.pattern_networks import PatternNetwork, check_every_arrangement
+from undershoot.heuristics.whole_numbers import to_whole_numbers
+from undershoot.pattern_tables.labelled import PatternStates
+from undershoot.pattern_tables.looks import Look
+from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.ranking import rank_of
+from undershoot.pattern_tables.residuals import codes_of, encoding_of, residuals_of
+from undershoot.pattern_tables.sets import pattern_set
+from undershoot.pattern_tables.tables import PatternTable, make_table
+from undershoot.puzzles.pieces import pieces_of
+from undershoot.training.on_patterns import PatternLearner
+from undershoot.training.recipe import Recipe
+
+SMALL = {"encoding": "pairs", "hidden": (24, 16), "batch": 256, "steps": 300, "learning_rate": 5e-3, "hard_share": 0.25}
+
+
+@cache
+def learned(puzzle: str, pieces: tuple[int, ...]) -> tuple[PatternNetwork, PatternTable, Sums, Thresholds]:
+    problem = us.puzzle(puzzle)
+    table = make_table(Pattern(pieces_of(problem), pieces, is_additive=True), device="cpu")
+    residuals = residuals_of(table, problem.base_heuristic)
+    recipe = Recipe(puzzle, **SMALL)  # type: ignore[arg-type]
+    network = PatternLearner(table, residuals, recipe).train()
+    encoding = encoding_of(table.pattern, pairs=True)
+    size = int(table.pattern.folded.size)
+    whole = to_whole_numbers(network, encoding, codes_of(table.pattern.folded, 0, min(size, 2000)))
+    sums = Sums(PatternStates(table, residuals, "cpu"), encoding, whole)
+    fitted = sums.fit()
+    return PatternNetwork(table.pattern, whole, residuals, fitted.thresholds), table, sums, fitted
+
+
+def pieces_with(puzzle: str, symbols: str) -> tuple[int, ...]:
+    problem = us.puzzle(puzzle)
+    pieces = pieces_of(problem)
+    names = [problem.symbol(int(problem.table.goals[0, cells[0]])) for cells in pieces.cells]
+    return tuple(names.index(symbol) for symbol in symbols.split())
+
+
+CASES = [("tiles-3x3", "1 2 3 4"), ("tiles-3x3", "5 6 7 8"), ("tiles-2x4", "1 2 5")]
+
+
+@pytest.mark.parametrize(("puzzle", "symbols"), CASES)
+def test_a_fitted_network_is_nowhere_too_high_and_learned_something(puzzle: str, symbols: str) -> None:
+    network, table, _, fitted = learned(puzzle, pieces_with(puzzle, symbols))
+    found = check_every_arrangement(network, table, threads=2)
+    assert (found.violations, found.first, found.arrangements) == (0, None, table.histogram.sum())
+    assert found.mean == pytest.approx(fitted.mean)
+    assert found.mean_cost == pytest.approx(table.mean)
+    shares = dataclasses.replace(network, thresholds=(2**24,) * len(network.thresholds))
+    nothing = check_every_arrangement(shares, table).mean
+    assert found.mean - nothing > 0.3 * (table.mean - nothing)
+
+
+@pytest.mark.parametrize(("puzzle", "symbols"), CASES)
+def test_a_threshold_that_is_the_least_bit_lower_is_found_out(puzzle: str, symbols: str) -> None:
+    network, table, _, fitted = learned(puzzle, pieces_with(puzzle, symbols))
+    tight = [level for level, threshold in enumerate(fitted.thresholds) if abs(threshold) < 2**24]
+    assert tight
+    for level in tight:
+        lower = tuple(threshold - (k == level) for k, threshold in enumerate(fitted.thresholds))
+        found = check_every_arrangement(dataclasses.replace(network, thresholds=lower), table)
+        assert found.violations > 0
+        assert found.first is not None
+        assert network.values(found.first, 1)[0] <= table.unpacked()[found.first]
+
+
+def test_what_is_listed_lets_others_through() -> None:
+    _, table, sums, none_listed = learned("tiles-3x3", pieces_with("tiles-3x3", "1 2 3 4"))
+    some_listed = sums.fit(worth=3)
+    assert len(none_listed.listed) == 0 < len(some_listed.listed)
+    assert none_listed.mean < some_listed.mean <= table.mean
+    assert (some_listed.listed_values == table.unpacked()[some_listed.listed]).all()
+    assert sums.fit(worth=10**9).thresholds == none_listed.thresholds
+
+
+def test_another_table_is_refused() -> None:
+    network, _, _, _ = learned("tiles-3x3", pieces_with("tiles-3x3", "1 2 3 4"))
+    _, other, _, _ = learned("tiles-3x3", pieces_with("tiles-3x3", "5 6 7 8"))
+    with pytest.raises(us.UndershootError, match="another pattern"):
+        check_every_arrangement(network, other)
+    _, foreign, _, _ = learned("tiles-2x4", pieces_with("tiles-2x4", "1 2 5"))
+    with pytest.raises(us.UndershootError, match="another p"):
+        check_every_arrangement(network, foreign)
+
+
+def heuristic(reflected: bool) -> LearnedPatterns:
+    puzzle = us.puzzle("tiles-3x3")
+    networks = [learned("tiles-3x3", pieces_with("tiles-3x3", symbols))[0] for symbols in ("1 2 3 4", "5 6 7 8")]
+    symmetries = pattern_set(puzzle, "4-4+reflected").symmetries if reflected else (None,)
+    sums = tuple(tuple(Look(network, symmetry) for network in networks) for symmetry in symmetries)
+    return LearnedPatterns("networks", networks[0].pattern.pieces, sums, guarantee=PROVEN)
+
+
+@pytest.mark.parametrize("reflected", [False, True])
+def test_in_searches_it_says_what_the_networks_say(reflected: bool) -> None:
+    """Every state, and never above its cost."""
+    puzzle, asked = us.puzzle("tiles-3x3"), heuristic(reflected)
+    oracle = us.oracle(puzzle)
+    states = oracle.states_of(np.arange(0, oracle.states, 37))
+    values = asked(states)
+    assert (values <= oracle.distance(states)).all()
+    pieces = asked.pieces
+    slots = pieces.slots_of(states)
+    expected = np.zeros(len(states))
+    for group in asked.sums:
+        total = np.zeros(len(states))
+        for look in group:
+            all_values = look.table.values(0, int(look.table.pattern.folded.size))
+            for row in range(len(states)):
+                places = np.array([look.slots[i, slots[row, piece]] for i, piece in enumerate(look.asked)], dtype=np.int64)
+                total[row] += all_values[rank_of(look.table.pattern.folded, places)]
+        expected = np.maximum(expected, total)
+    assert (values == expected).all()
+
+
+@pytest.mark.parametrize("reflected", [False, True])
+@pytest.mark.parametrize("algorithm", [us.Algorithm.IDA, us.Algorithm.ASTAR])
+def test_solutions_are_optimal(reflected: bool, algorithm: us.Algorithm) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    states = puzzle.sample(100, seed=2)
+    results = us.solve_many(puzzle, states, heuristic(reflected), us.SearchOptions(algorithm=algorithm), threads=2)
+    assert [result.cost for result in results] == us.oracle(puzzle).distance(states).tolist()
+
+
+def test_puzzles_without_sliding_pieces_are_refused() -> None:
+    with pytest.raises(NotAvailable, match="slide one piece"):
+        LearnedPatterns("networks", pieces_of(us.puzzle("cube-2x2")), ())
