@@ -41,7 +41,9 @@ class Given:
 
 def costly() -> Puzzle:
     puzzle = us.puzzle("tiles-3x3")
-    return replace(puzzle, name="costly", table=replace(puzzle.table, cost=np.array([1, 2, 3, 4], dtype=np.int32)))
+    return replace(
+        puzzle, name="costly", table=replace(puzzle.table, cost=np.array([1, 2, 3, 4], dtype=np.int32), symmetries=())
+    )
 
 
 @cache
@@ -378,14 +380,16 @@ def test_a_solved_state_and_several_goals() -> None:
     puzzle = us.puzzle("tiles-3x3")
     result = us.solve(puzzle, puzzle.table.goals, us.heuristic(puzzle, "base"))
     assert (result.cost, result.actions, result.expanded, result.generated) == (0, (), 1, 0)
-    two = replace(puzzle.table, goals=np.concatenate([puzzle.table.goals, puzzle.parse("D")]))
+    two = replace(puzzle.table, goals=np.concatenate([puzzle.table.goals, puzzle.parse("D")]), symmetries=())
     near = replace(puzzle, name="two-goals", table=two, base_heuristic=zero_heuristic(9, 9))
     assert us.solve(near, puzzle.parse("D D"), us.heuristic(near, "zero")).cost == 1
 
 
 def test_costs_too_large_for_buckets_are_searched_with_a_heap() -> None:
     puzzle = us.puzzle("tiles-2x3")
-    dear = replace(puzzle, name="dear", table=replace(puzzle.table, cost=np.array([700, 800, 900, 1000], dtype=np.int32)))
+    dear = replace(
+        puzzle, name="dear", table=replace(puzzle.table, cost=np.array([700, 800, 900, 1000], dtype=np.int32), symmetries=())
+    )
     table = explore(dear)
     states = dear.sample(20, 1)
     results = us.solve_many(dear, states, us.heuristic(dear, "zero"))
@@ -394,7 +398,9 @@ def test_costs_too_large_for_buckets_are_searched_with_a_heap() -> None:
 
 def test_a_search_that_starts_again_with_a_heap_keeps_its_clock() -> None:
     puzzle = us.puzzle("tiles-2x3")
-    dear = replace(puzzle, name="dear", table=replace(puzzle.table, cost=np.array([700, 800, 900, 1000], dtype=np.int32)))
+    dear = replace(
+        puzzle, name="dear", table=replace(puzzle.table, cost=np.array([700, 800, 900, 1000], dtype=np.int32), symmetries=())
+    )
     calls = 0
 
     def slow_at_first(states: States) -> F32:

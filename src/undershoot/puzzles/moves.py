@@ -283,11 +283,11 @@ def _symmetry(table: MoveTable, cells: AnyArray, values: AnyArray) -> Symmetry:
         effect = _effect_bytes(table.legal[contexts, a], source, after)
         partner = known.get((effect, int(table.cost[a])))
         if partner is None or not shifts_agree.all():
-            raise MoveTableError(f"this is no symmetry: action {table.action_names[a]} has no image under it")
+            raise MoveTableError(f"this is no symmetry: action {table.action_names[a]} has no image under it; leave it out")
         actions[a] = partner
     found = Symmetry(frozen(p), frozen(r), frozen(actions))
     if {g.tobytes() for g in found.image(table.goals)} != {g.tobytes() for g in table.goals}:
-        raise MoveTableError("this is no symmetry: it does not map goals to goals")
+        raise MoveTableError("this is no symmetry: it does not map goals to goals; leave it out")
     return found
 
 
@@ -304,8 +304,10 @@ def _check_shapes(table: MoveTable) -> None:
     kinds = {"source": "uint8", "shift": "uint8", "modulus": "uint16", "legal": "bool", "cost": "int32", "goals": "uint8"}
     for name, kind in kinds.items():
         array = getattr(table, name)
-        if not isinstance(array, np.ndarray) or array.dtype != kind:
-            raise MoveTableError(f"{name} must be an array of {kind}; {getattr(array, 'dtype', type(array).__name__)} came")
+        if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray) or array.dtype != kind:
+            is_masked = isinstance(array, np.ma.MaskedArray)
+            came = "a masked one" if is_masked else getattr(array, "dtype", type(array).__name__)
+            raise MoveTableError(f"{name} must be an array of {kind}; {came} came")
     if table.source.ndim != 3:
         raise MoveTableError(f"source has shape {table.source.shape}; it must have one row for each context and action")
     contexts, actions, cells = table.source.shape
