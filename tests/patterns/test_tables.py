@@ -45,14 +45,25 @@ SETS = [
 def test_values_never_exceed_the_true_cost_on_the_whole_space(name: str, chosen: str) -> None:
     puzzle = us.puzzle(name)
     made, exact = us.patterns(puzzle, chosen), us.oracle(puzzle)
-    rows = np.arange(0, exact.states, max(1, exact.states // 100_000))
-    states, costs = exact.states_of(rows), exact.true_costs()[rows]
+    states, costs = exact.states_of_rows(0, exact.states), exact.true_costs()
     values = made(states)
     assert (values <= costs).all()
     assert (values[costs == 0] == 0).all()
     assert values.max() > 0
     if chosen in ("corners", "all", "all+inverse"):
         assert (values == costs).all()
+
+
+@pytest.mark.parametrize("chosen", ["4-4-3", "1 2 5 6 / 3 4 7 8"])
+def test_in_a_ball_values_are_at_most_and_solutions_just_the_true_cost(chosen: str) -> None:
+    """Of a board that is too large to be enumerated in a test."""
+    puzzle = us.puzzle("tiles-3x4")
+    made, ball = us.patterns(puzzle, chosen), us.oracle(puzzle, radius=18)
+    costs = ball.true_costs()
+    assert (made(ball.states_of_rows(0, ball.states)) <= costs).all()
+    rows = np.arange(0, ball.states, ball.states // 200)
+    results = us.solve_many(puzzle, ball.states_of(rows), made, us.SearchOptions(algorithm=us.Algorithm.IDA))
+    assert [result.cost for result in results] == costs[rows].tolist()
 
 
 @pytest.mark.parametrize(("name", "chosen"), SETS)
