@@ -12,7 +12,7 @@ from undershoot.errors import NotAvailable
 from undershoot.guarantees import PROVEN
 from undershoot.heuristics.learned_patterns import LearnedPatterns
 from undershoot.heuristics.pattern_networks import PatternNetwork, check_every_arrangement
-from undershoot.heuristics.whole_numbers import to_whole_numbers
+from undershoot.heuristics.whole_numbers import WholeNetwork, to_whole_numbers
 from undershoot.pattern_tables.labelled import PatternStates
 from undershoot.pattern_tables.looks import Look
 from undershoot.pattern_tables.pattern import Pattern
@@ -138,3 +138,26 @@ def test_solutions_are_optimal(reflected: bool, algorithm: us.Algorithm) -> None
 def test_puzzles_without_sliding_pieces_are_refused() -> None:
     with pytest.raises(NotAvailable, match="slide one piece"):
         LearnedPatterns("networks", pieces_of(us.puzzle("cube-2x2")), ())
+
+
+def test_networks_that_the_loop_would_misread_are_refused() -> None:
+    """It reads the first layer by pairs, each sum through one symmetry, and all networks layer by layer."""
+    asked = heuristic(reflected=True)
+    one, other = asked.networks
+    single = encoding_of(one.pattern, pairs=False)
+    weights = (np.zeros((single.width, 16), dtype=np.int8), np.zeros((16, 16), dtype=np.int8), one.network.weights[-1])
+    biases = (np.zeros(16, dtype=np.int32), np.zeros(16, dtype=np.int32), one.network.biases[-1])
+    scales = (np.ones(16, dtype=np.float32), np.ones(16, dtype=np.float32), one.network.scales[-1])
+    alone = dataclasses.replace(one, network=WholeNetwork(weights, biases, scales), pairs=False)
+    with pytest.raises(NotAvailable, match="see pairs"):
+        dataclasses.replace(asked, sums=((Look(alone), Look(other)),))
+    deeper = WholeNetwork(
+        (*one.network.weights[:-1], np.eye(16, dtype=np.int8), one.network.weights[-1]),
+        (*one.network.biases[:-1], np.zeros(16, dtype=np.int32), one.network.biases[-1]),
+        (*one.network.scales[:-1], np.ones(16, dtype=np.float32), one.network.scales[-1]),
+    )
+    with pytest.raises(NotAvailable, match="as many layers"):
+        dataclasses.replace(asked, sums=((Look(dataclasses.replace(one, network=deeper)), Look(other)),))
+    mirrored = asked.sums[1][1]
+    with pytest.raises(NotAvailable, match="slide one piece"):
+        dataclasses.replace(asked, sums=((Look(one), mirrored),))

@@ -2,18 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from undershoot.arrays import F32, States, read_only
 from undershoot.errors import MalformedState, NotAvailable
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
-from undershoot.heuristics.network_looks import network_looks
+from undershoot.heuristics.network_looks import NetworkLooks, network_looks, with_own_memory
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.heuristics.patterns import check_sum
+from undershoot.heuristics.sliding_looks import can_slide
 from undershoot.kernels.guides import values_of
-from undershoot.kernels.plan import forward_plan
 from undershoot.pattern_tables.looks import Look
 from undershoot.puzzles.pieces import Pieces
 
@@ -30,10 +29,14 @@ class LearnedPatterns:
     rounding: Rounding = Rounding.INTEGER
 
     def __post_init__(self) -> None:
-        if not forward_plan(self.pieces.table).slides:
-            raise NotAvailable("networks on patterns are for puzzles whose moves slide one piece; use the tables")
+        if not can_slide(self.pieces, self.sums):
+            raise NotAvailable("networks on patterns are for few pieces of puzzles whose moves slide one piece; use tables")
         for group in self.sums:
             check_sum(self.pieces, group)
+        if not all(network.sees_pairs for network in self.networks):
+            raise NotAvailable("inside searches networks must see pairs of pieces; train with encoding=pairs, on two or more")
+        if len({len(network.network.weights) for network in self.networks}) > 1:
+            raise NotAvailable("networks that are added or compared must have as many layers as each other")
 
     @property
     def fingerprint(self) -> str:
@@ -46,9 +49,13 @@ class LearnedPatterns:
         every = {id(look.table): look.table for group in self.sums for look in group}
         return tuple(network for network in every.values() if isinstance(network, PatternNetwork))
 
-    def guide(self) -> Any:
-        """For searches."""
+    @cached_property
+    def _shared(self) -> NetworkLooks:
         return network_looks(self.pieces, self.sums, self.networks)
+
+    def guide(self) -> NetworkLooks:
+        """For searches, each with a memory of its own."""
+        return with_own_memory(self._shared)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from undershoot.arrays import F32, I8, I32, I64, U8, U64, Number, States, frozen
-from undershoot.errors import NotAvailable
 from undershoot.heuristics.families import BEYOND
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.heuristics.sliding_looks import ALL_PLACES, NO_LOOK, NONE, ONE, PLACE_BITS
@@ -77,6 +76,12 @@ class NetworkLooks(NamedTuple):
     outputs: F32
 
 
+def with_own_memory(guide: NetworkLooks) -> NetworkLooks:
+    """The same for another thread, with nothing remembered."""
+    own = ("remembered", "wanted", "sums", "before", "after", "outputs")
+    return guide._replace(**{name: np.zeros_like(getattr(guide, name)) for name in own})
+
+
 def _padded(width: int) -> int:
     return -(-width // LANES) * LANES
 
@@ -84,10 +89,8 @@ def _padded(width: int) -> int:
 def network_looks(
     pieces: Pieces, sums: Sequence[Sequence[Look[PatternNetwork]]], networks: Sequence[PatternNetwork]
 ) -> NetworkLooks:
-    """For one thread. networks: all that are looked through."""
+    """For one thread, where `can_slide`. networks: all that are looked through; they see pairs, and have as many layers."""
     table, bits = pieces.table, (len(pieces.kinds[0].slots) - 1).bit_length()
-    if any(bits * len(network.pattern.followed) > PLACE_BITS for network in networks):
-        raise NotAvailable(f"networks on patterns take up to {PLACE_BITS // bits} pieces of this puzzle; follow fewer")
     place = np.zeros((len(sums), table.cells), dtype=np.uint8)
     which = np.full((len(sums), table.values), NO_LOOK, dtype=np.uint8)
     index = np.zeros((len(sums), table.values), dtype=np.uint8)

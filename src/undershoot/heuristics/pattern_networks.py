@@ -46,6 +46,11 @@ class PatternNetwork:
         """How it sees an arrangement."""
         return encoding_of(self.pattern, self.pairs)
 
+    @property
+    def sees_pairs(self) -> bool:
+        """A single piece has none."""
+        return self.encoding.reading is not None and self.encoding.reading.pairs
+
     @cached_property
     def _compiled(self) -> Perceptron:
         whole = self.network

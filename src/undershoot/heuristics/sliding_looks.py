@@ -1,7 +1,7 @@
 """Sums and maxima of pattern tables inside compiled loops, for sliding tiles: one step moves one piece."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,8 +62,8 @@ class SlidingLooks(NamedTuple):
     """uint8[n]: all values, to see whether one is missing."""
 
 
-def can_slide(pieces: Pieces, sums: Sequence[Sequence[Look[PatternTable]]]) -> bool:
-    """Whether `sliding_looks` can be made of them."""
+def can_slide(pieces: Pieces, sums: Sequence[Sequence[Look[Any]]]) -> bool:
+    """Whether `sliding_looks`, or `network_looks`, can be made of them."""
     bits = (len(pieces.kinds[0].slots) - 1).bit_length()
     every = [look.table.pattern for group in sums for look in group]
     fits = all(pattern.is_additive and bits * len(pattern.followed) <= PLACE_BITS for pattern in every)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from undershoot.arrays import F32, AnyArray, States
-from undershoot.errors import SpaceTooLarge, UndershootError
+from undershoot.errors import SpaceTooLarge
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.neural import NeuralHeuristic, evaluate
@@ -60,8 +60,6 @@ class Learner(Protocol):
 
 def make_learner(puzzle: Problem, recipe: Recipe, threads: int) -> Learner:
     """For the recipe's device; on the CPU the target network is evaluated by so many threads."""
-    if recipe.hard_share:
-        raise UndershootError(f"hard_share is {recipe.hard_share:g}; only on a pattern are hard states sought: leave it out")
     if recipe.device == "cuda":
         return CudaLearner(puzzle, recipe)
     return CpuLearner(puzzle, recipe, threads)

@@ -132,6 +132,8 @@ def solve_rate(puzzle: Problem, recipe: Recipe, heuristic: Heuristic, depth: int
 
 def check_recipe(puzzle: Problem, recipe: Recipe) -> None:
     """Refuse a recipe that cannot be followed here."""
+    if recipe.hard_share:
+        raise UndershootError(f"hard_share is {recipe.hard_share:g}; only on a pattern are hard states sought: leave it out")
     recipe_from(recipe.to_dict(), "the recipe")
     if recipe.puzzle != puzzle.name:
         raise UndershootError(f"the recipe is for {recipe.puzzle}, not for {puzzle.name}; change its puzzle")
