@@ -67,10 +67,10 @@ def _on_cuda(bundle: Bundle) -> LearnedHeuristic | CalibratedHeuristic:
     return CalibratedHeuristic(network, dataclasses.replace(heuristic.calibration, guarantee=guarantee))
 
 
-def heuristic(puzzle: Puzzle, name: str | Path, progress: Progress | None = None) -> Heuristic:
+def heuristic(puzzle: Puzzle, name: str | Path, progress: Progress | None = None, max_memory: int | None = None) -> Heuristic:
     """The heuristic of this name for a puzzle, or in the bundle at this path; joined by "+", the largest of several.
 
-    progress: see `patterns`, whose tables may have to be made.
+    progress, max_memory: see `patterns`, whose tables may have to be made.
 
     Examples:
         >>> tiles = us.puzzle("tiles-3x3")
@@ -90,9 +90,9 @@ def heuristic(puzzle: Puzzle, name: str | Path, progress: Progress | None = None
     put_back(Path(name))
     parts = _parts(name)
     if len(parts) > 1 and not Path(name).exists():
-        return Largest(tuple(heuristic(puzzle, part, progress) for part in parts))
+        return Largest(tuple(heuristic(puzzle, part, progress, max_memory) for part in parts))
     if name == PATTERNS or name.startswith(f"{PATTERNS}:"):
-        return patterns(puzzle, name[len(PATTERNS) + 1 :] or None, progress=progress)
+        return patterns(puzzle, name[len(PATTERNS) + 1 :] or None, progress=progress, max_memory=max_memory)
     if name in LEARNED:
         folder = SHIPPED / f"{puzzle.name}{LEARNED[name][0]}"
         if not folder.exists() or puzzle.definition:
@@ -127,12 +127,14 @@ def patterns(
     progress: Progress | None = None,
     device: str = AUTO,
     again: bool = False,
+    max_memory: int | None = None,
 ) -> PatternHeuristic:
     """The heuristic of a set of patterns, by its name (`6-6-3`, `corners+6+6`), its pieces, or the puzzle's default set.
 
     Tables that are not in the cache are made and verified; `again` does so with all. device: on the cores (cpu), on cuda, or
     (auto) on cuda if they are large and it has memory for them. threads: as many as there are cores by default. progress:
-    called with the pieces of a pattern, what is being done, how much of it is, and how much there is.
+    called with the pieces of a pattern, what is being done, how much of it is, and how much there is. max_memory: bytes that
+    the tables of a default set may take, with the one that is being made.
 
     Examples:
         >>> tiles = us.puzzle("tiles-2x4")
@@ -143,7 +145,8 @@ def patterns(
         never overestimates
     """
     check_puzzle(puzzle, "us.patterns")
-    return pattern_heuristic(puzzle, pattern_set(puzzle, name), threads=threads, progress=progress, device=device, again=again)
+    chosen = pattern_set(puzzle, name, max_memory)
+    return pattern_heuristic(puzzle, chosen, threads=threads, progress=progress, device=device, again=again)
 
 
 def default_heuristic(puzzle: Puzzle) -> str:

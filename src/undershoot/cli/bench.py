@@ -79,7 +79,7 @@ def bench(
         posed = random_or_listed(chosen, USUAL_COUNT if random is None else random, instances, seed)
     if heuristics is None:
         heuristics = ",".join(dict.fromkeys((default_heuristic(chosen), "base", "zero")))
-    chosen_heuristics = [heuristic_for(chosen, name.strip()) for name in heuristics.split(",") if name.strip()]
+    chosen_heuristics = [heuristic_for(chosen, name.strip(), how.max_memory) for name in heuristics.split(",") if name.strip()]
     if not chosen_heuristics:
         raise UndershootError("no heuristics are named; write for example --heuristics base,zero")
     refusal: UndershootError | None = None  # what was found is shown nevertheless

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from undershoot.cli.posing import making_patterns
+from undershoot.cli.posing import making_patterns, parse_bytes
 from undershoot.cli.terminal import AsJson, PuzzleName, print_json, show_histogram, stdout
 from undershoot.errors import UndershootError
 
@@ -23,6 +23,9 @@ def patterns(
         typer.Option(metavar="auto|cpu|cuda", help="Where to make tables; auto takes cuda for large ones that fit there."),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Make tables that are in the cache again.")] = False,
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="The default set is one whose tables take no more, such as 500M.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """The sets of patterns of a puzzle; or one of them: made and verified if it is not there yet, with what it costs."""
@@ -35,8 +38,10 @@ def patterns(
         if device is not None or again:
             option = "--again" if again else "--device"
             raise UndershootError(f"{option} was given, but nothing reads it without a SET; leave it out")
-        _list(chosen, puzzle, as_json)
+        _list(chosen, puzzle, None if max_memory is None else parse_bytes(max_memory), as_json)
         return
+    if max_memory is not None:
+        raise UndershootError("--max-memory chooses a default set, but a SET was given; leave one of them out")
     with making_patterns(chosen) as show:
         made = pattern_heuristic(chosen, name, progress=show, device=device or AUTO, again=again)
     if as_json:
@@ -45,7 +50,7 @@ def patterns(
         _show(chosen, made)
 
 
-def _list(puzzle: "Puzzle", given: str, as_json: bool) -> None:
+def _list(puzzle: "Puzzle", given: str, max_memory: int | None, as_json: bool) -> None:
     from rich.table import Table
 
     from undershoot.pattern_tables.cache import cached_seconds
@@ -54,7 +59,7 @@ def _list(puzzle: "Puzzle", given: str, as_json: bool) -> None:
 
     rows, drawn = [], Table("set", "patterns", "states", "seconds", "in the cache", box=None, title_justify="left")
     drawn.title = f"{puzzle.name}: sets of patterns, the default first"
-    for name in names_of_sets(puzzle):
+    for name in names_of_sets(puzzle, max_memory):
         known = pattern_set(puzzle, name)
         names = piece_names(puzzle, known.pieces)
         texts = [" ".join(names[piece] for piece in pattern.followed) for pattern in known.patterns]

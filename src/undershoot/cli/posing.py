@@ -41,12 +41,15 @@ Scheduler = Annotated[
 ]
 
 
-def heuristic_for(puzzle: "Puzzle", name: str) -> "Heuristic":
-    """The heuristic of this name. Pattern tables that are not in the cache are made, which is said, with a bar."""
+def heuristic_for(puzzle: "Puzzle", name: str, max_memory: int | None = None) -> "Heuristic":
+    """The heuristic of this name. Pattern tables that are not in the cache are made, which is said, with a bar.
+
+    max_memory: bytes that those of a default set may take.
+    """
     from undershoot.bundles.loading import heuristic
 
     with making_patterns(puzzle) as show:
-        return heuristic(puzzle, name, show)
+        return heuristic(puzzle, name, show, max_memory)
 
 
 @contextmanager

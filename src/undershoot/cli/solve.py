@@ -79,7 +79,8 @@ def solve(
         states = random_or_listed(chosen, 1 if random is None else random, instances, seed).states
     chosen.check_solvable(states)
     check_options(how, threads)  # before tables are made
-    used = heuristic_for(chosen, heuristic) if heuristic is not None else _usual_heuristic(chosen)
+    memory = how.max_memory
+    used = heuristic_for(chosen, heuristic, memory) if heuristic is not None else _usual_heuristic(chosen, memory)
     first, reason = choose(chosen, used, how)
     with progress(f"solving {chosen.name}", len(states)) as report, searching(chosen, how, threads, scheduler) as search:
         results = search(states, used, lambda done: report(done, used.name)).results
@@ -123,13 +124,13 @@ def _show_one(puzzle: "Puzzle", states: "States", used: "Heuristic", result: "Re
         _step_through(console, puzzle, states, result)
 
 
-def _usual_heuristic(puzzle: "Puzzle") -> "Heuristic":
+def _usual_heuristic(puzzle: "Puzzle", max_memory: int | None) -> "Heuristic":
     """The best that there is; where patterns turn out not to be, the puzzle's own."""
     from undershoot.bundles.loading import default_heuristic
     from undershoot.errors import NotAvailable
 
     try:
-        return heuristic_for(puzzle, default_heuristic(puzzle))
+        return heuristic_for(puzzle, default_heuristic(puzzle), max_memory)
     except NotAvailable as reason:
         print(f"undershoot: {reason}; taking base", file=sys.stderr)
         return heuristic_for(puzzle, "base")

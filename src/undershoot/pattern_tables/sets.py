@@ -26,7 +26,7 @@ REFLECTED = "reflected"
 INVERSE = "inverse"
 PART = rf"all|corners|edges|{REFLECTED}|{INVERSE}|[0-9]+(-[0-9]+)*"
 MOST_ENTRIES = 25_000_000
-"""Of a table that is chosen by size, while it is made."""
+"""Of a table that is chosen by size, while it is made, where no memory is given."""
 BY_CELLS = {
     (4, 4, "5-5-5"): ("1 2 5 6 9", "3 4 7 8 12", "10 11 13 14 15"),
     (4, 4, "6-6-3"): ("1 5 6 9 10 13", "7 8 11 12 14 15", "2 3 4"),
@@ -37,6 +37,8 @@ BY_CELLS = {
 """Cells of the goal with the blank last, counted from 1, by rows, columns and the set's name."""
 EDGES = ["UF", "UR", "UB", "UL", "FR", "BL", "DF", "DB", "FL", "BR", "DR", "DL"]
 """The first k of them and their image under half a turn about the front cover all twelve edges, from k = 6 on."""
+CUBIES = {"corners": 3, "edges": 2}
+"""Stickers of each."""
 FAMILIES = {"tiles-4x4-blank-first": "tiles-4x4", "tiles-5x5-blank-first": "tiles-5x5", "cube-3x3-qtm": "cube-3x3"}
 """Puzzles that take the sets of others."""
 DEFAULTS = {"tiles-4x4": "6-6-3+reflected", "tiles-5x5": "5-5-5-5-4+reflected", "cube-3x3": "corners+6+6"}
@@ -69,31 +71,63 @@ def piece_names(puzzle: Problem, pieces: Pieces) -> tuple[str, ...]:
     return tuple("".join(puzzle.symbol(int(goal[cell])) for cell in cells) for cells in pieces.cells)
 
 
-def names_of_sets(puzzle: Problem) -> tuple[str, ...]:
-    """Those that are worth knowing, the default first."""
+def names_of_sets(puzzle: Problem, max_memory: int | None = None) -> tuple[str, ...]:
+    """Those that are worth knowing, the default first. max_memory: see `default_name`."""
     family = FAMILIES.get(puzzle.name, puzzle.name)
     given = [name for name, _ in puzzle.pattern_sets]
-    return tuple(dict.fromkeys((default_name(puzzle), *given, *LARGER.get(family, ()))))
+    return tuple(dict.fromkeys((default_name(puzzle, max_memory), *given, *LARGER.get(family, ()))))
 
 
-def default_name(puzzle: Problem) -> str:
-    """The set that is taken if none is named."""
+def default_name(puzzle: Problem, max_memory: int | None = None) -> str:
+    """The set that is taken if none is named. max_memory: bytes that its tables may take, with the one that is being made."""
     family = FAMILIES.get(puzzle.name, puzzle.name)
-    if puzzle.pattern_sets:
-        return puzzle.pattern_sets[0][0]
-    if family in DEFAULTS:
-        return DEFAULTS[family]
+    known = [name for name, _ in puzzle.pattern_sets] or [DEFAULTS[name] for name in (family,) if name in DEFAULTS]
+    if known and max_memory is None:
+        return known[0]
+    for name in dict.fromkeys((*known, *LARGER.get(family, ()))):
+        if max_memory is not None and memory_of(pattern_set(puzzle, name)) <= max_memory:
+            return name
+    return _name_by_size(puzzle, max_memory)
+
+
+def memory_of(chosen: PatternSet) -> int:
+    """Bytes: all tables of a set, and the largest of them while it is made. (Half of that if costs fit into half a byte.)"""
+    sizes = [int(pattern.folded.size) for pattern in chosen.patterns]
+    return sum(sizes) + max(int(pattern.ranking.size) for pattern in chosen.patterns)
+
+
+def _name_by_size(puzzle: Problem, max_memory: int | None) -> str:
+    """As many pieces to a pattern as may be."""
+    if max_memory is None:
+        return _name_within(puzzle, MOST_ENTRIES)
+    most = max_memory
+    while memory_of(pattern_set(puzzle, name := _name_within(puzzle, most))) > max_memory:
+        if most < 1:
+            raise SpaceTooLarge(
+                f"no set of patterns of {puzzle.name} fits into {max_memory:,} bytes: the smallest, {name}, takes "
+                f"{memory_of(pattern_set(puzzle, name)):,}; allow more memory"
+            )
+        most //= 2
+    return name
+
+
+def _name_within(puzzle: Problem, most: int) -> str:
+    """most: entries of each table, while it is made."""
     pieces = pieces_of(puzzle)
-    if pieces.cursor is None and _fits(pieces, range(len(pieces))):
+    if pieces.cursor is None and _fits(pieces, range(len(pieces)), most):
         return "all"
+    if _is_cube(puzzle):
+        corners = [p for p, cells in enumerate(pieces.cells) if len(cells) == CUBIES["corners"]]
+        edges = max((k for k in range(1, len(EDGES)) if _fits(pieces, _edges_of(puzzle, pieces)[:k], most)), default=1)
+        return ("corners+" if _fits(pieces, corners, most) else "") + f"{edges}+{edges}"
     joint = "-" if forward_plan(puzzle.table).slides else "+"
-    sizes = [str(size) for size in _sizes(pieces, joint == "-")]
+    sizes = [str(size) for size in _sizes(pieces, joint == "-", most)]
     reflected = joint == "-" and _reflection(puzzle) is not None and len(sizes) > 1
     return joint.join(sizes) + (f"+{REFLECTED}" if reflected else "")
 
 
-def _sizes(pieces: Pieces, is_additive: bool) -> list[int]:
-    """As many pieces to a pattern as MOST_ENTRIES allows, in sets that cover all of them."""
+def _sizes(pieces: Pieces, is_additive: bool, most: int) -> list[int]:
+    """As many pieces to a pattern as `most` entries allow, in sets that cover all of them."""
     movable = [p for p in range(len(pieces)) if p != pieces.cursor]
     sizes = []
     for kind in range(len(pieces.kinds)):
@@ -102,7 +136,7 @@ def _sizes(pieces: Pieces, is_additive: bool) -> list[int]:
             continue  # the cursor alone
         extra = [pieces.cursor] if pieces.cursor is not None else []
         largest = 1
-        while largest < len(mine) and _fits(pieces, mine[: largest + 1] + extra):
+        while largest < len(mine) and _fits(pieces, mine[: largest + 1] + extra, most):
             largest += 1
         parts = -(-len(mine) // largest)
         even = [len(mine) // parts + (i < len(mine) % parts) for i in range(parts)]
@@ -110,10 +144,10 @@ def _sizes(pieces: Pieces, is_additive: bool) -> list[int]:
     return sizes
 
 
-def _fits(pieces: Pieces, chosen: Sequence[int]) -> bool:
+def _fits(pieces: Pieces, chosen: Sequence[int], most: int) -> bool:
     """Whether a table of these is small enough to be chosen unasked."""
     try:
-        return bool(rank_by(pieces, chosen).size <= MOST_ENTRIES)
+        return bool(rank_by(pieces, chosen).size <= most)
     except SpaceTooLarge:
         return False
 
@@ -123,12 +157,12 @@ def is_part_of_set(part: str) -> bool:
     return re.fullmatch(PART, part) is not None
 
 
-def pattern_set(puzzle: Problem, name: str | None = None) -> PatternSet:
-    """The set of this name, or these pieces; the default one if none is given."""
+def pattern_set(puzzle: Problem, name: str | None = None, max_memory: int | None = None) -> PatternSet:
+    """The set of this name, or these pieces; if none is given the default one, within this memory: see `default_name`."""
     if not isinstance(name, str | None):
         raise UndershootError(f"a set of patterns has a name, such as {default_name(puzzle)}; {what_came(name)} came")
     pieces = pieces_of(puzzle)
-    text = (name or default_name(puzzle)).strip()
+    text = (name or default_name(puzzle, max_memory)).strip()
     given = dict(puzzle.pattern_sets)
     if text in given:
         return replace(_by_pieces(puzzle, pieces, given[text]), name=text)
@@ -190,21 +224,19 @@ def _tiles(puzzle: Problem, pieces: Pieces, name: str) -> tuple[tuple[int, ...],
 
 def _windows(puzzle: Problem, pieces: Pieces, parts: Sequence[str]) -> list[tuple[int, ...]]:
     """Pieces in sets of these sizes, evenly spread over those of the kind that has room for them."""
-    names, movable = piece_names(puzzle, pieces), [p for p in range(len(pieces)) if p != pieces.cursor]
+    movable = [p for p in range(len(pieces)) if p != pieces.cursor]
     by_kind = [[p for p in movable if pieces.kind_of[p] == kind] for kind in range(len(pieces.kinds))]
-    cubies = {"corners": 3, "edges": 2}
     result: list[tuple[int, ...]] = []
     for part in parts:
         if part == "all":
             result.append(tuple(movable))
-        elif part in cubies:
-            chosen = [p for p in movable if len(pieces.cells[p]) == cubies[part]]
+        elif part in CUBIES:
+            chosen = [p for p in movable if len(pieces.cells[p]) == CUBIES[part]]
             if not chosen:
                 raise NotAvailable(f"{puzzle.name} has no {part}")
             result.append(tuple(chosen))
     sizes = [int(part) for part in parts if part.isdecimal()]
-    is_cube = FAMILIES.get(puzzle.name, puzzle.name) == "cube-3x3"
-    edges = [names.index(_as_named(edge, names)) for edge in EDGES] if is_cube else []
+    edges = _edges_of(puzzle, pieces) if _is_cube(puzzle) else []
     for number, size in enumerate(sizes):
         if edges:
             result.append(_edge_window(puzzle, pieces, edges, size, number))
@@ -228,6 +260,15 @@ def _room_for(by_kind: list[list[int]], sizes: Sequence[int], number: int) -> li
             kind, covered = kind + 1, 0
         covered += sizes[k]
     return by_kind[kind]
+
+
+def _is_cube(puzzle: Problem) -> bool:
+    return FAMILIES.get(puzzle.name, puzzle.name) == "cube-3x3"
+
+
+def _edges_of(puzzle: Problem, pieces: Pieces) -> list[int]:
+    names = piece_names(puzzle, pieces)
+    return [names.index(_as_named(edge, names)) for edge in EDGES]
 
 
 def _as_named(edge: str, names: Sequence[str]) -> str:
