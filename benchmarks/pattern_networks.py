@@ -19,12 +19,12 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 import undershoot as us
-from undershoot.calibration.on_patterns import Sums
+from undershoot.calibration.on_patterns import fitting
 from undershoot.guarantees import PROVEN
+from undershoot.heuristics.every_arrangement import check_every_arrangement
 from undershoot.heuristics.learned_patterns import LearnedPatterns
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.heuristics.whole_numbers import WholeNetwork, to_whole_numbers
-from undershoot.pattern_tables.labelled import PatternStates
 from undershoot.pattern_tables.looks import Look
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.residuals import Residuals, codes_of, encoding_of, residuals_of, shares_of
@@ -48,6 +48,7 @@ BASE: dict[str, Any] = {
     "schedule": Schedule.COSINE,
     "weight_decay": 0.0,
     "hard_share": 0.25,
+    "target_interval": 2000,
 }
 IDEAS: dict[str, dict[str, Any]] = {
     "as it is": {},
@@ -87,13 +88,15 @@ def trained(table: PatternTable, residuals: Residuals, settings: dict[str, Any],
     encoding = encoding_of(table.pattern, pairs)
     whole = to_whole_numbers(network, encoding, np.concatenate([codes_of(how, int(number), 1) for number in some]))
     began = time.perf_counter()
-    sums = Sums(PatternStates(table, residuals, device), encoding, whole)
-    fitted = {worth: sums.fit(worth) for worth in WORTHS}
+    untried = PatternNetwork(table.pattern, whole, residuals, (0,) * whole.widths[-1], pairs)
+    made = fitting(untried, table, device=device)
+    fitted = {worth: made.fit(worth) for worth in WORTHS}
     figures: dict[str, Any] = {"bytes": sum(weight.size for weight in whole.weights), "seconds": round(seconds, 1)}
     for worth, fit in fitted.items():
-        figures["none listed" if worth is None else f"listed, worth {worth:g}"] = (round(fit.mean, 3), len(fit.listed))
-    figures["seconds to fit"] = round(time.perf_counter() - began, 1)
-    return Trained(figures, PatternNetwork(table.pattern, whole, residuals, fitted[None].thresholds, pairs))
+        mean = check_every_arrangement(fit, table, device=device).mean
+        figures["none listed" if worth is None else f"listed, worth {worth:g}"] = (round(mean, 3), len(fit.listed))
+    figures["seconds to fit and check"] = round(time.perf_counter() - began, 1)
+    return Trained(figures, fitted[None])
 
 
 def of_tiles(count: int) -> Pattern:
@@ -143,7 +146,7 @@ def loop(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         thresholds = tuple(arrays["thresholds"].tolist())
         networks.append(PatternNetwork(pattern, WholeNetwork(weights, biases, scales), residuals, thresholds))
     sums = tuple(tuple(Look(network, symmetry) for network in networks) for symmetry in chosen.symmetries)
-    learned = LearnedPatterns("networks", chosen.pieces, sums, guarantee=PROVEN)
+    learned = LearnedPatterns("networks", puzzle, chosen.pieces, sums, guarantee=PROVEN)
     boards = puzzle.sample(INSTANCES, seed=3)
     for name, heuristic in (("networks", learned), ("tables", us.patterns(puzzle, "7-8+reflected"))):
         solve_by_deepening(puzzle, puzzle.table.goals[:1], heuristic, SearchOptions())

@@ -21,6 +21,7 @@ from undershoot.bundles.loading import load
 from undershoot.calibration.calibrator import Wanted
 from undershoot.calibration.catalogue import METHODS, calibrate
 from undershoot.heuristics.calibrated import CalibratedHeuristic
+from undershoot.heuristics.learned_patterns import LearnedPatterns
 from undershoot.heuristics.neural import Network, NeuralHeuristic, evaluate
 from undershoot.heuristics.whole_numbers import to_whole_numbers
 from undershoot.kernels.encodings import dense as encoded
@@ -206,6 +207,8 @@ def test_a_bundle_on_cuda_says_what_it_says_on_the_cpu(tmp_path: Path, name: str
             continue
         here, there = us.load(tmp_path / "b"), us.load(tmp_path / "b", device="cuda")
         assert here.guarantee == there.guarantee
+        assert not isinstance(here, LearnedPatterns)
+        assert not isinstance(there, LearnedPatterns)
         raw = [h.network.raw(states) if isinstance(h, CalibratedHeuristic) else h.raw(states) for h in (here, there)]
         if kept is network:
             np.testing.assert_allclose(raw[1], raw[0], atol=1e-4)

@@ -19,6 +19,7 @@ from undershoot import trust
 from undershoot.arrays import AnyArray
 from undershoot.certification import check_every_state
 from undershoot.guarantees import OptimalityKind
+from undershoot.heuristics.learned_patterns import LearnedPatterns
 from undershoot.kernels.cpu import pack
 from undershoot.oracles import cache
 from undershoot.oracles.breadth_first import explore
@@ -203,6 +204,7 @@ def test_a_wrong_table_in_the_cache_certifies_nothing_and_misleads_no_search(
 def test_a_certificate_establishes_the_costs_itself(make: Make) -> None:
     """Whoever hands a table to the check: it is verified in the same pass."""
     heuristic = us.load(make())
+    assert not isinstance(heuristic, LearnedPatterns)
     right = explore(us.puzzle("tiles-2x3"))
     for forgery in FORGERIES:
         with pytest.raises(WrongTable):

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 import undershoot as us
-from undershoot.calibration.on_patterns import Sums, Thresholds
+from undershoot.calibration.on_patterns import Fitting, fit_within, fitting
 from undershoot.errors import NotAvailable
 from undershoot.guarantees import PROVEN
+from undershoot.heuristics.device_arrangements import check_on, parts_on
+from undershoot.heuristics.every_arrangement import check_every_arrangement, every_part
 from undershoot.heuristics.learned_patterns import LearnedPatterns
-from undershoot.heuristics.pattern_networks import PatternNetwork, check_every_arrangement
+from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.heuristics.whole_numbers import WholeNetwork, to_whole_numbers
-from undershoot.pattern_tables.labelled import PatternStates
 from undershoot.pattern_tables.looks import Look
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.ranking import rank_of
@@ -28,7 +29,7 @@ SMALL = {"encoding": "pairs", "hidden": (24, 16), "batch": 256, "steps": 300, "l
 
 
 @cache
-def learned(puzzle: str, pieces: tuple[int, ...]) -> tuple[PatternNetwork, PatternTable, Sums, Thresholds]:
+def learned(puzzle: str, pieces: tuple[int, ...]) -> tuple[PatternNetwork, PatternTable, Fitting]:
     problem = us.puzzle(puzzle)
     table = make_table(Pattern(pieces_of(problem), pieces, is_additive=True), device="cpu")
     residuals = residuals_of(table, problem.base_heuristic)
@@ -37,9 +38,9 @@ def learned(puzzle: str, pieces: tuple[int, ...]) -> tuple[PatternNetwork, Patte
     encoding = encoding_of(table.pattern, pairs=True)
     size = int(table.pattern.folded.size)
     whole = to_whole_numbers(network, encoding, codes_of(table.pattern.folded, 0, min(size, 2000)))
-    sums = Sums(PatternStates(table, residuals, "cpu"), encoding, whole)
-    fitted = sums.fit()
-    return PatternNetwork(table.pattern, whole, residuals, fitted.thresholds), table, sums, fitted
+    untried = PatternNetwork(table.pattern, whole, residuals, (0,) * whole.widths[-1])
+    made = fitting(untried, table, threads=2)
+    return made.fit(), table, made
 
 
 def pieces_with(puzzle: str, symbols: str) -> tuple[int, ...]:
@@ -54,10 +55,9 @@ CASES = [("tiles-3x3", "1 2 3 4"), ("tiles-3x3", "5 6 7 8"), ("tiles-2x4", "1 2 
 
 @pytest.mark.parametrize(("puzzle", "symbols"), CASES)
 def test_a_fitted_network_is_nowhere_too_high_and_learned_something(puzzle: str, symbols: str) -> None:
-    network, table, _, fitted = learned(puzzle, pieces_with(puzzle, symbols))
+    network, table, _ = learned(puzzle, pieces_with(puzzle, symbols))
     found = check_every_arrangement(network, table, threads=2)
     assert (found.violations, found.first, found.arrangements) == (0, None, table.histogram.sum())
-    assert found.mean == pytest.approx(fitted.mean)
     assert found.mean_cost == pytest.approx(table.mean)
     shares = dataclasses.replace(network, thresholds=(2**24,) * len(network.thresholds))
     nothing = check_every_arrangement(shares, table).mean
@@ -66,42 +66,90 @@ def test_a_fitted_network_is_nowhere_too_high_and_learned_something(puzzle: str,
 
 @pytest.mark.parametrize(("puzzle", "symbols"), CASES)
 def test_a_threshold_that_is_the_least_bit_lower_is_found_out(puzzle: str, symbols: str) -> None:
-    network, table, _, fitted = learned(puzzle, pieces_with(puzzle, symbols))
-    tight = [level for level, threshold in enumerate(fitted.thresholds) if abs(threshold) < 2**24]
+    network, table, _ = learned(puzzle, pieces_with(puzzle, symbols))
+    tight = [level for level, threshold in enumerate(network.thresholds) if abs(threshold) < 2**24]
     assert tight
     for level in tight:
-        lower = tuple(threshold - (k == level) for k, threshold in enumerate(fitted.thresholds))
+        lower = tuple(threshold - (k == level) for k, threshold in enumerate(network.thresholds))
         found = check_every_arrangement(dataclasses.replace(network, thresholds=lower), table)
         assert found.violations > 0
         assert found.first is not None
-        assert network.values(found.first, 1)[0] <= table.unpacked()[found.first]
+        assert network.values(np.array([found.first]))[0] <= table.unpacked()[found.first]
 
 
 def test_what_is_listed_lets_others_through() -> None:
-    _, table, sums, none_listed = learned("tiles-3x3", pieces_with("tiles-3x3", "1 2 3 4"))
-    some_listed = sums.fit(worth=3)
+    none_listed, table, made = learned("tiles-3x3", pieces_with("tiles-3x3", "1 2 3 4"))
+    some_listed = made.fit(worth=3)
     assert len(none_listed.listed) == 0 < len(some_listed.listed)
-    assert none_listed.mean < some_listed.mean <= table.mean
-    assert (some_listed.listed_values == table.unpacked()[some_listed.listed]).all()
-    assert sums.fit(worth=10**9).thresholds == none_listed.thresholds
+    assert (some_listed.listed_costs == table.unpacked()[some_listed.listed]).all()
+    found, before = check_every_arrangement(some_listed, table), check_every_arrangement(none_listed, table)
+    assert found.violations == 0
+    assert before.mean < found.mean <= table.mean
+    assert made.fit(worth=10**9).thresholds == none_listed.thresholds
+    (within,) = fit_within([made], len(some_listed.listed))
+    assert 0 < len(within.listed) <= len(some_listed.listed)
+    for k in range(len(some_listed.listed)):
+        numbers, costs = np.delete(some_listed.listed, k), np.delete(some_listed.listed_costs, k)
+        found = check_every_arrangement(dataclasses.replace(some_listed, listed=numbers, listed_costs=costs), table)
+        assert (found.violations, found.first) == (1, some_listed.listed[k])
+
+
+def test_what_was_not_kept_is_not_overestimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    none_listed, table, _ = learned("tiles-3x3", pieces_with("tiles-3x3", "1 2 3 4"))
+    for most in (1, 7, 40):
+        monkeypatch.setattr("undershoot.calibration.on_patterns.MOST_KEPT", most)
+        monkeypatch.setattr("undershoot.heuristics.every_arrangement.AT_ONCE", 100)
+        few = fitting(dataclasses.replace(none_listed, thresholds=(0,) * len(none_listed.thresholds)), table)
+        assert max(len(kept.numbers) for kept in few.candidates.kept) <= 2 * most + 100
+        assert check_every_arrangement(few.fit(), table).violations == 0
+        assert check_every_arrangement(few.fit(worth=2), table).violations == 0
+
+
+def test_values_are_the_same_on_the_cores_on_a_device_and_one_by_one() -> None:
+    _, table, made = learned("tiles-3x3", pieces_with("tiles-3x3", "1 2 3 4"))
+    network = made.fit(worth=3)
+    found = check_every_arrangement(network, table)
+    every = np.arange(len(table.unpacked()))
+    assert network.values(every).mean() == pytest.approx(found.mean)
+    assert check_on(network, table, "cpu").tolist() == [
+        found.arrangements,
+        0,
+        -1,
+        network.values(every).sum(),
+        table.unpacked().sum(dtype=np.int64),
+    ]
+    sums = np.concatenate([part.sums for part in every_part(network, table)])
+    seen = parts_on(network, table, "cpu", np.full(len(network.thresholds), -(2**30)))
+    for part in seen:
+        assert (part.sums == sums[part.numbers]).all()
+        assert (part.costs == table.unpacked()[part.numbers]).all()
 
 
 def test_another_table_is_refused() -> None:
-    network, _, _, _ = learned("tiles-3x3", pieces_with("tiles-3x3", "1 2 3 4"))
-    _, other, _, _ = learned("tiles-3x3", pieces_with("tiles-3x3", "5 6 7 8"))
+    network, _, _ = learned("tiles-3x3", pieces_with("tiles-3x3", "1 2 3 4"))
+    _, other, _ = learned("tiles-3x3", pieces_with("tiles-3x3", "5 6 7 8"))
     with pytest.raises(us.UndershootError, match="another pattern"):
         check_every_arrangement(network, other)
-    _, foreign, _, _ = learned("tiles-2x4", pieces_with("tiles-2x4", "1 2 5"))
+    _, foreign, _ = learned("tiles-2x4", pieces_with("tiles-2x4", "1 2 5"))
     with pytest.raises(us.UndershootError, match="another p"):
         check_every_arrangement(network, foreign)
 
 
+def test_shares_for_other_codes_are_refused() -> None:
+    network, _, _ = learned("tiles-3x3", pieces_with("tiles-3x3", "1 2 3 4"))
+    padded = dataclasses.replace(network.residuals, share=np.pad(network.residuals.share, ((0, 0), (0, 2))))
+    with pytest.raises(us.UndershootError, match="this pattern has others"):
+        dataclasses.replace(network, residuals=padded)
+
+
 def heuristic(reflected: bool) -> LearnedPatterns:
     puzzle = us.puzzle("tiles-3x3")
-    networks = [learned("tiles-3x3", pieces_with("tiles-3x3", symbols))[0] for symbols in ("1 2 3 4", "5 6 7 8")]
+    made = [learned("tiles-3x3", pieces_with("tiles-3x3", symbols))[2] for symbols in ("1 2 3 4", "5 6 7 8")]
+    networks = [one.fit(worth=3) for one in made]
+    assert all(len(network.listed) for network in networks)
     symmetries = pattern_set(puzzle, "4-4+reflected").symmetries if reflected else (None,)
     sums = tuple(tuple(Look(network, symmetry) for network in networks) for symmetry in symmetries)
-    return LearnedPatterns("networks", networks[0].pattern.pieces, sums, guarantee=PROVEN)
+    return LearnedPatterns("networks", puzzle, networks[0].pattern.pieces, sums, guarantee=PROVEN)
 
 
 @pytest.mark.parametrize("reflected", [False, True])
@@ -118,7 +166,7 @@ def test_in_searches_it_says_what_the_networks_say(reflected: bool) -> None:
     for group in asked.sums:
         total = np.zeros(len(states))
         for look in group:
-            all_values = look.table.values(0, int(look.table.pattern.folded.size))
+            all_values = look.table.values(np.arange(int(look.table.pattern.folded.size)))
             for row in range(len(states)):
                 places = np.array([look.slots[i, slots[row, piece]] for i, piece in enumerate(look.asked)], dtype=np.int64)
                 total[row] += all_values[rank_of(look.table.pattern.folded, places)]
@@ -137,7 +185,7 @@ def test_solutions_are_optimal(reflected: bool, algorithm: us.Algorithm) -> None
 
 def test_puzzles_without_sliding_pieces_are_refused() -> None:
     with pytest.raises(NotAvailable, match="slide one piece"):
-        LearnedPatterns("networks", pieces_of(us.puzzle("cube-2x2")), ())
+        LearnedPatterns("networks", us.puzzle("cube-2x2"), pieces_of(us.puzzle("cube-2x2")), ())
 
 
 def test_networks_that_the_loop_would_misread_are_refused() -> None:

@@ -4,8 +4,10 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
-from undershoot.bundles.bundle import SHIPPED, Bundle
-from undershoot.bundles.names import LEARNED
+from undershoot.bundles.bundle import CONFIG, SHIPPED, Bundle
+from undershoot.bundles.documents import read_signed
+from undershoot.bundles.names import LEARNED, bundle_folder
+from undershoot.bundles.pattern_reading import is_pattern_bundle, read_pattern_bundle
 from undershoot.bundles.reading import read_bundle
 from undershoot.errors import UndershootError, what_came
 from undershoot.files import put_back
@@ -14,6 +16,7 @@ from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.catalogue import HEURISTICS
 from undershoot.heuristics.catalogue import heuristic as named
 from undershoot.heuristics.combined import Largest
+from undershoot.heuristics.learned_patterns import LearnedPatterns
 from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.heuristics.patterns import PatternHeuristic, pattern_heuristic
 from undershoot.pattern_tables.sets import is_part_of_set, pattern_set
@@ -27,7 +30,7 @@ PATTERNS = "patterns"
 Progress = Callable[[str, str, int, int], None]
 
 
-def load(path: str | Path, device: str = "cpu") -> LearnedHeuristic | CalibratedHeuristic:
+def load(path: str | Path, device: str = "cpu") -> LearnedHeuristic | CalibratedHeuristic | LearnedPatterns:
     """The heuristic in a bundle, in the bundle of a run folder, or in one that comes with the package, such as "cube-2x2".
 
     device: cpu, or cuda, where the network is then evaluated.
@@ -44,6 +47,10 @@ def load(path: str | Path, device: str = "cpu") -> LearnedHeuristic | Calibrated
     """
     if device not in ("cpu", "cuda"):
         raise UndershootError(f'the device is "{device}"; allowed are cpu and cuda')
+    if is_pattern_bundle(path):
+        if device == "cuda":
+            raise UndershootError(f"{path} holds networks on patterns, which searches ask on the CPU; use cpu")
+        return read_pattern_bundle(path).heuristic
     bundle = read_bundle(path)
     return bundle.heuristic if device == "cpu" else _on_cuda(bundle)
 
@@ -99,13 +106,16 @@ def heuristic(puzzle: Puzzle, name: str | Path, progress: Progress | None = None
             raise UndershootError(
                 f"no heuristic `{name}` for {puzzle.name} comes with the package; train one: undershoot train PUZZLE"
             )
+        if is_pattern_bundle(folder):
+            return dataclasses.replace(read_pattern_bundle(folder), name=name).heuristic
         return dataclasses.replace(read_bundle(folder), name=name).heuristic
     if name in HEURISTICS or not (Path(name).exists() or (SHIPPED / catalogue.ALIASES.get(name, name)).exists()):
         return named(puzzle, name, (*LEARNED, PATTERNS, f"{PATTERNS}:SET"))
     loaded = load(name)
     if loaded.fingerprint != puzzle.table.fingerprint:
-        mine = "another puzzle of that name" if loaded.puzzle.name == puzzle.name else puzzle.name
-        raise UndershootError(f"the bundle {name} is for {loaded.puzzle.name}, not for {mine}")
+        other = read_signed(bundle_folder(name) / CONFIG)["puzzle"]
+        mine = "another puzzle of that name" if other == puzzle.name else puzzle.name
+        raise UndershootError(f"the bundle {name} is for {other}, not for {mine}")
     return loaded
 
 

@@ -77,7 +77,7 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
         expect(config["recipe"], path, **{setting: NUMBER})
     network = config["networks"][0]
     expect(network, path, encoding=str, canonical=bool, inputs=str, arithmetic=str, widths=list)
-    contents = _contents(folder, config["sha256"])
+    contents = contents_of(folder, config["sha256"])
     try:
         puzzle = catalogue.from_file(folder / DEFINITION) if DEFINITION in contents else catalogue.puzzle(config["puzzle"])
     except UnknownPuzzle as error:
@@ -96,15 +96,15 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
         name=name,
         folder=folder,
     )
-    arrays, ours = _tensors(folder / ARRAYS, contents[ARRAYS]), puzzle_arrays(puzzle, [bundle.raw.encoding])
-    if bundle.raw.encoding.digest != network["inputs"] or not _equal(arrays, ours):
+    arrays, ours = tensors_in(folder / ARRAYS, contents[ARRAYS]), puzzle_arrays(puzzle, [bundle.raw.encoding])
+    if bundle.raw.encoding.digest != network["inputs"] or not equal_tensors(arrays, ours):
         raise UndershootError(
             f"{folder} was trained on another encoding of states than this version of undershoot has; train it again"
         )
     return bundle
 
 
-def _contents(folder: Path, checksums: dict[str, Any]) -> dict[str, bytes]:
+def contents_of(folder: Path, checksums: dict[str, Any]) -> dict[str, bytes]:
     """The files that config.json names, if they match its checksums."""
     needed, possible = {MODEL, ARRAYS, CARD}, {MODEL, ARRAYS, CARD, DEFINITION}
     if not needed <= set(checksums) <= possible:
@@ -119,14 +119,16 @@ def _contents(folder: Path, checksums: dict[str, Any]) -> dict[str, bytes]:
     return contents
 
 
-def _tensors(path: Path, data: bytes) -> dict[str, AnyArray]:
+def tensors_in(path: Path, data: bytes) -> dict[str, AnyArray]:
+    """What such a file holds."""
     try:
         return load_tensors(data)
     except (SafetensorError, *WRONG) as error:
         raise UndershootError(f"{path} is damaged: {error}") from error
 
 
-def _equal(ours: dict[str, AnyArray], theirs: dict[str, AnyArray]) -> bool:
+def equal_tensors(ours: dict[str, AnyArray], theirs: dict[str, AnyArray]) -> bool:
+    """Whether they have the same names, kinds and contents."""
     return set(ours) == set(theirs) and all(
         ours[name].dtype == theirs[name].dtype and np.array_equal(ours[name], theirs[name]) for name in ours
     )
@@ -138,7 +140,7 @@ def _network(path: Path, data: bytes, widths: list[int], arithmetic: str) -> Net
             f"{path} is evaluated by arithmetic that this version of undershoot does not know: {arithmetic[:60]!r}"
         )
     network: Network | WholeNetwork
-    tensors = _tensors(path, data)
+    tensors = tensors_in(path, data)
     try:
         weights, biases = (tuple(tensors[f"layers.{k}.{n}"] for k in range(len(widths) - 1)) for n in ("weight", "bias"))
         if arithmetic == WHOLE:
@@ -193,7 +195,7 @@ def _read_exceptions(folder: Path, bundle: Bundle, stated: str | None) -> tuple[
     data = read_bytes(path)
     if hashlib.sha256(data).hexdigest() != stated:
         raise UndershootError(f"{path} was changed: it does not match the checksum in {CALIBRATION}")
-    tensors = _tensors(path, data)
+    tensors = tensors_in(path, data)
     keys, costs = tensors.get("keys", np.zeros(0)), tensors.get("costs", np.zeros(0))
     shapes = keys.dtype == np.uint64 and costs.dtype == np.uint16 and keys.shape == (len(costs), words)
     if not shapes or not len(costs) or len(np.unique(keys, axis=0)) < len(keys):

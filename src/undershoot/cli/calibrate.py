@@ -46,6 +46,7 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Move a network down until something is known about it, and write that into its bundle."""
+    from undershoot.bundles.pattern_reading import is_pattern_bundle
     from undershoot.calibration.calibrator import Wanted
     from undershoot.calibration.populations import LabelSource, Population
     from undershoot.experiments.instances import parse_depths
@@ -54,6 +55,9 @@ def calibrate(
     from undershoot.workflows.methods import compare_methods
 
     given = given_options(context)
+    if is_pattern_bundle(bundle):
+        _calibrate_patterns(bundle, method, listed, out, as_json, given)
+        return
     _check_options(given, method, population, compare)
     wanted = Wanted(
         alpha,
@@ -77,6 +81,31 @@ def calibrate(
         _show_comparison(compared, as_json)
     else:
         _show(calibrated, as_json)
+
+
+def _calibrate_patterns(bundle: str, method: str, listed: float, out: Path | None, as_json: bool, given: set[str]) -> None:
+    from undershoot.workflows.pattern_bundles import calibrate_patterns
+
+    allowed = {"bundle", "method", "out", "as_json"} | ({"listed"} if method == "exceptions" else set())
+    for name in sorted(given - allowed):
+        raise UndershootError(
+            f"--{name.replace('_', '-')} was given, but networks on patterns are calibrated on every arrangement; they go by "
+            "--method exhaustive, or exceptions with --listed, and --out"
+        )
+    with progress(f"calibrating {bundle}") as report:
+        calibrated, folder = calibrate_patterns(bundle, method, listed if method == "exceptions" else 0.0, out, report)
+    count = sum(len(network.listed) for network in calibrated.networks)
+    if as_json:
+        thresholds = [list(network.thresholds) for network in calibrated.networks]
+        about = {"puzzle": calibrated.puzzle.name, "set": calibrated.set_name, "method": method, "listed": count}
+        print_json({**about, "thresholds": thresholds, "bytes": calibrated.learned_bytes, "bundle": str(folder)})
+        return
+    console = stdout()
+    console.print(f"{calibrated.puzzle.name}, {calibrated.set_name}, {method}: thresholds fitted on every arrangement")
+    if count:
+        console.print(f"listed and looked up: {count:,} arrangements")
+    console.print(f"bytes learned, thresholds and lists included: {calibrated.learned_bytes:,}")
+    console.print(f"Nothing is known of it before it is certified: undershoot certify {folder}", soft_wrap=True)
 
 
 def _show(calibrated: "CalibratedBundle", as_json: bool) -> None:

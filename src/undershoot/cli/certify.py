@@ -7,9 +7,11 @@ import typer
 
 from undershoot.cli.calibrate import BundlePath
 from undershoot.cli.terminal import AsJson, Seed, print_json, progress, rounded_up, stdout
+from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
     from undershoot.workflows.certification import CheckedBundle
+    from undershoot.workflows.pattern_bundles import CheckedPatterns
 
 SampleSize = Annotated[int | None, typer.Option(metavar="N", help="Only N uniformly random states; proves nothing.")]
 CONFIDENCE = 0.99
@@ -30,9 +32,16 @@ def certify(
     as_json: AsJson = False,
 ) -> None:
     """Check a heuristic on every state and every move, and write a certificate. Exit code 1 if it overestimates."""
+    from undershoot.bundles.pattern_reading import is_pattern_bundle
     from undershoot.workflows.certification import certify as run
+    from undershoot.workflows.pattern_bundles import certify_patterns
 
     with progress(f"checking {bundle}") as report:
+        if is_pattern_bundle(bundle):
+            if ball is not None or sample is not None:
+                raise UndershootError("networks on patterns are checked on every arrangement; leave --ball and --sample out")
+            _show_patterns(certify_patterns(bundle, report), as_json)
+            return
         checked = run(bundle, ball, sample, seed, report)
     _show(checked, as_json)
 
@@ -47,11 +56,47 @@ def check(
 
     What passes is remembered: from then on searches with the bundle may say "proven" on this machine.
     """
+    from undershoot.bundles.pattern_reading import is_pattern_bundle
     from undershoot.workflows.certification import check as run
+    from undershoot.workflows.pattern_bundles import check_patterns
 
     with progress(f"checking {bundle}") as report:
+        if is_pattern_bundle(bundle):
+            if sample is not None:
+                raise UndershootError("networks on patterns are checked on every arrangement; leave --sample out")
+            _show_patterns(check_patterns(bundle, report), as_json)
+            return
         checked = run(bundle, sample, seed, report)
     _show(checked, as_json)
+
+
+def _show_patterns(checked: "CheckedPatterns", as_json: bool) -> None:
+    rows = [
+        {"checked": found.arrangements, "violations": found.violations, "mean_h": found.mean, "mean_cost": found.mean_cost}
+        for found in checked.findings
+    ]
+    proven = checked.certificate is not None
+    if as_json:
+        document: dict[str, Any] = {"puzzle": checked.bundle.puzzle.name, "set": checked.bundle.set_name, "patterns": rows}
+        document["certificate"] = str(checked.certificate) if proven else None
+        print_json({**document, "differing": list(checked.differing)})
+    else:
+        console = stdout()
+        for found, network in zip(checked.findings, checked.bundle.networks, strict=True):
+            console.print(
+                f"{len(network.pattern.followed)} pieces: {found.arrangements:,} arrangements checked, {found.violations:,} "
+                f"above their cost; mean h {found.mean:.4f}, mean cost {found.mean_cost:.4f}, {len(network.listed):,} listed"
+            )
+        for difference in checked.differing:
+            console.print(f"  {difference}")
+        if proven:
+            console.print(f"Proven: it never overestimates. Certificate: {checked.certificate}", soft_wrap=True)
+        elif checked.violations:
+            console.print("No certificate: it overestimates. Calibrate it: undershoot calibrate BUNDLE --method exhaustive")
+        else:
+            console.print("The certificate does not describe this bundle; certify it again: undershoot certify BUNDLE")
+    if not proven:
+        raise typer.Exit(1)
 
 
 def _show(checked: "CheckedBundle", as_json: bool) -> None:

@@ -32,8 +32,15 @@ MOST_STATES = 10_000_000
 def train(
     puzzle: PuzzleName,
     recipe: Annotated[
-        str, typer.Option(metavar="NAME|FILE", help="paper, exact, label-free, mse, operator, loss, or a .toml file.")
-    ] = "paper",
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="paper, exact, label-free, mse, operator, loss, or a .toml file; paper if not given, exact on patterns.",
+        ),
+    ] = None,
+    patterns: Annotated[
+        str | None, typer.Option(metavar="SET", help="A network on each pattern of this set instead of one on whole states.")
+    ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change the recipe.")] = None,
     steps: Annotated[int | None, typer.Option(help="How many; the recipe says otherwise.")] = None,
     seed: Annotated[int | None, typer.Option(help="For everything random.")] = None,
@@ -50,9 +57,13 @@ def train(
     chosen = catalogue.puzzle(puzzle)
     changes = [*(settings or [])]
     changes += [f"{key}={value}" for key, value in (("steps", steps), ("seed", seed), ("device", device)) if value is not None]
-    plan = named(chosen, recipe).with_settings(changes)
+    if patterns is not None and not patterns.strip():
+        raise UndershootError("--patterns names no set; `undershoot patterns PUZZLE` lists those of a puzzle")
+    recipe = recipe or ("exact" if patterns else "paper")
+    plan = named(chosen, recipe, patterns or "").with_settings(changes)
     folder = out or Path("runs") / chosen.name
-    command = shlex.join(["undershoot", "train", puzzle, "--recipe", recipe, *(f"--set={change}" for change in changes)])
+    which = [] if patterns is None else ["--patterns", patterns]
+    command = shlex.join(["undershoot", "train", puzzle, *which, "--recipe", recipe, *(f"--set={one}" for one in changes)])
     command = command.encode(errors="replace").decode()  # paths may hold bytes that are no text, bundles may not
 
     from undershoot.bundles.bundle import check_replaceable
@@ -60,6 +71,12 @@ def train(
     from undershoot.training.loop import train as run_training
     from undershoot.training.runs import Run
 
+    if plan.patterns:
+        from undershoot.cli.train_patterns import train_on_patterns
+
+        if tensorboard:
+            raise UndershootError("--tensorboard is for training on whole states; leave it out, metrics.jsonl has the figures")
+        return train_on_patterns(chosen, plan, folder, command, resume, as_json)
     check_recipe(chosen, plan)
     with _events(folder, tensorboard) as write:
         run = Run(folder, chosen, plan, resume)
@@ -68,7 +85,7 @@ def train(
         go_on = f"go on with: {command} --out {shlex.quote(str(folder))} --resume{more}"
         try:
             with run.alone():
-                with _display(chosen.name, plan, as_json) as show, _ctrl_c() as stop:
+                with _display(chosen.name, plan, as_json) as show, ctrl_c() as stop:
 
                     def report(position: "Position") -> None:
                         show(position)
@@ -295,7 +312,7 @@ def _events(folder: Path, wanted: bool) -> Iterator[Callable[["Position"], None]
 
 
 @contextmanager
-def _ctrl_c() -> Iterator[Callable[[], bool]]:
+def ctrl_c() -> Iterator[Callable[[], bool]]:
     """The first Ctrl-C asks the run to save and stop, the second ends it at once."""
     asked = False
 

@@ -15,6 +15,7 @@ from undershoot.heuristics.sliding_looks import can_slide
 from undershoot.kernels.guides import values_of
 from undershoot.pattern_tables.looks import Look
 from undershoot.puzzles.pieces import Pieces
+from undershoot.puzzles.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +23,7 @@ class LearnedPatterns:
     """Of puzzles whose steps move one piece. Searches evaluate it inside their compiled loop."""
 
     name: str
+    puzzle: Problem
     pieces: Pieces
     sums: tuple[tuple[Look[PatternNetwork], ...], ...]
     """What these looks say is added; the largest sum counts."""

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import F32, I8, I32, I64, U8, U64, Number, States, frozen
-from undershoot.heuristics.families import BEYOND
+from undershoot.arrays import I32, U8, U64, Number, States, frozen
+from undershoot.heuristics.packed_networks import Desk, PackedNetworks, desk, finish_layers, pack, passed_levels
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.heuristics.sliding_looks import ALL_PLACES, NO_LOOK, NONE, ONE, PLACE_BITS
-from undershoot.kernels.compiler import called, inner
+from undershoot.kernels.compiler import called, compiled, inner
 from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_after, value_of
 from undershoot.kernels.plan import Plan, forward_plan
-from undershoot.kernels.vectors import LANES, activate_sums, add_rows, hidden_layer, last_layer
+from undershoot.kernels.vectors import add_rows
 from undershoot.pattern_tables.looks import Look
 from undershoot.puzzles.pieces import Pieces
 
@@ -45,45 +45,18 @@ class NetworkLooks(NamedTuple):
     """uint8[L]: to which sum a look belongs."""
     network: U8
     """uint8[L]."""
-    sizes: I64
-    """int64[N]: how many pieces a network follows."""
-    share: I32
-    """int32[N, k, M]: h0's shares."""
-    step: I64
-    """int64[N]: what a level stands for."""
-    pair: I64
-    """int64[N, k * k]: the first row of each pair of pieces, pair by pair."""
-    rows: I8
-    """int8[R, H]: the first layers, a row for each pair of codes, the first piece's varying slower."""
-    bias: I32
-    """int32[N, H]."""
-    later: F32
-    """float32[N, ...]: weights [in, out] and then the bias, layer after layer."""
-    widths: I64
-    """int64[layers + 1], from H on."""
-    scales: F32
-    """float32[N, ...], of hidden neurons."""
-    thresholds: F32
-    """float32[N, K]."""
+    packed: PackedNetworks
     goal_values: U8
     remembered: U64
     """uint64[2^16]: an arrangement and its network, and the levels that were passed."""
-    wanted: I64
-    """int64[k * k]: the rows of an arrangement, and below where it goes through a network."""
-    sums: I32
-    before: F32
-    after: F32
-    outputs: F32
+    listed: U64
+    """uint64[2^q], likewise, of those that are listed, each at the first free place from its own on; 0 where none is."""
+    desk: Desk
 
 
 def with_own_memory(guide: NetworkLooks) -> NetworkLooks:
     """The same for another thread, with nothing remembered."""
-    own = ("remembered", "wanted", "sums", "before", "after", "outputs")
-    return guide._replace(**{name: np.zeros_like(getattr(guide, name)) for name in own})
-
-
-def _padded(width: int) -> int:
-    return -(-width // LANES) * LANES
+    return guide._replace(remembered=np.zeros_like(guide.remembered), desk=desk(guide.packed))
 
 
 def network_looks(
@@ -104,21 +77,7 @@ def network_looks(
                 which[g, value], index[g, value] = len(group_of), i
             group_of.append(g)
             network_of.append([id(network) for network in networks].index(id(look.table)))
-    count, most = len(networks), max(len(network.pattern.followed) for network in networks)
-    codes = max(network.residuals.share.shape[1] for network in networks)
-    depth = len(networks[0].network.weights)
-    hidden = [max(_padded(network.network.widths[layer]) for network in networks) for layer in range(1, depth)]
-    widths = [*hidden, max(_padded(network.network.widths[-1]) for network in networks)]
-    share = np.zeros((count, most, codes), dtype=np.int32)
-    pair = np.zeros((count, most * most), dtype=np.int64)
-    rows: list[I8] = []
-    for n, network in enumerate(networks):
-        own = network.residuals.share
-        share[n, : own.shape[0], : own.shape[1]] = own
-        pair[n], made = _rows_of(network, most, codes, widths[0], sum(map(len, rows)))
-        rows.append(made)
-    later, scales = zip(*(_later_layers(network, widths) for network in networks), strict=True)
-    widest = max(widths)
+    packed = pack(networks)
     return NetworkLooks(
         forward_plan(table).legal.shape[1],
         bits,
@@ -127,63 +86,41 @@ def network_looks(
         frozen(index),
         frozen(np.array(group_of, dtype=np.uint8)),
         frozen(np.array(network_of, dtype=np.uint8)),
-        frozen(np.array([len(network.pattern.followed) for network in networks], dtype=np.int64)),
-        frozen(share),
-        frozen(np.array([network.residuals.step for network in networks], dtype=np.int64)),
-        frozen(pair),
-        frozen(np.concatenate(rows)),
-        frozen(np.stack([_filled(network.network.biases[0], widths[0]) for network in networks])),
-        frozen(np.stack(later)),
-        frozen(np.array(widths, dtype=np.int64)),
-        frozen(np.stack(scales)),
-        frozen(np.stack([_thresholds(network, widths[-1]) for network in networks])),
+        packed,
         frozen(np.unique(table.goals[0])),
         np.zeros(1 << REMEMBERED_BITS, dtype=np.uint64),
-        np.zeros(most * most, dtype=np.int64),
-        np.zeros(widths[0], dtype=np.int32),
-        np.zeros(widest, dtype=np.float32),
-        np.zeros(widest, dtype=np.float32),
-        np.zeros(widths[-1], dtype=np.float32),
+        frozen(_listed(networks, bits)),
+        desk(packed),
     )
 
 
-def _rows_of(network: PatternNetwork, most: int, codes: int, width: int, first: int) -> tuple[I64, I8]:
-    """Where the rows of each pair begin, int64[most * most], and the rows, int8[R, width], by the codes of the earlier and the
-    later piece; 0 for codes that no two pieces have at once."""
-    encoding, size = network.encoding, network.residuals.share.shape[1]
-    weight, count = network.network.weights[0], encoding.features.shape[0]
-    rows = np.zeros((count, codes, codes, width), dtype=np.int8)
-    for token in range(count):
-        for value, feature in enumerate(encoding.features[token, :, 0].tolist()):
-            if feature >= 0:
-                rows[token, value // size, value % size, : weight.shape[1]] = weight[feature]
-    pair = np.zeros(most * most, dtype=np.int64)
-    pair[:count] = first + np.arange(count) * codes * codes
-    return pair, rows.reshape(-1, width)
+def _listed(networks: Sequence[PatternNetwork], bits: int) -> U64:
+    """All listed arrangements, by a hash of them, in a table that is at most half full."""
+    words = [np.zeros(0, dtype=np.uint64)]
+    for n, network in enumerate(networks):
+        codes = network.listed_codes.astype(np.uint64)
+        places = (codes << (np.arange(codes.shape[1], dtype=np.uint64) * np.uint64(bits))).sum(axis=1, dtype=np.uint64)
+        key = ((np.uint64(n) << np.uint64(PLACE_BITS)) | places) + ONE
+        words.append((key << LEVEL_BITS) | network.listed_levels.astype(np.uint64))
+    every = np.concatenate(words)
+    table = np.zeros(1 << max(1, (2 * len(every)).bit_length()), dtype=np.uint64)
+    _fill(table, every)
+    return table
 
 
-def _filled(array: I32, width: int) -> I32:
-    return np.concatenate([array, np.zeros(width - len(array), dtype=array.dtype)])
+@compiled
+def _fill(table: U64, words: U64) -> None:
+    last = np.uint64(table.shape[0] - 1)
+    for word in words:
+        at = _place_of(table, word >> LEVEL_BITS)
+        while table[at] != NONE:
+            at = (at + ONE) & last
+        table[at] = word
 
 
-def _later_layers(network: PatternNetwork, widths: Sequence[int]) -> tuple[F32, F32]:
-    whole, parts = network.network, []
-    for layer in range(1, len(whole.weights)):
-        padded = np.zeros((widths[layer - 1] + 1, widths[layer]), dtype=np.float32)
-        weight, bias = whole.weights[layer], whole.biases[layer]
-        padded[: weight.shape[0], : weight.shape[1]] = weight
-        padded[-1, : len(bias)] = bias
-        parts.append(padded.ravel())
-    scales = np.zeros(sum(widths[:-1]), dtype=np.float32)
-    for at, scale in zip(np.cumsum([0, *widths[:-2]]), whole.scales[:-1], strict=True):
-        scales[at : at + len(scale)] = scale
-    return np.concatenate(parts), scales
-
-
-def _thresholds(network: PatternNetwork, levels: int) -> F32:
-    result = np.full(levels, BEYOND, dtype=np.float32)
-    result[: len(network.thresholds)] = network.thresholds
-    return result
+@inner
+def _place_of(table: U64, key: Number) -> Number:
+    return ((key * SPREAD) >> np.uint64(32)) & np.uint64(table.shape[0] - 1)
 
 
 @implements(kept_size, NetworkLooks)
@@ -200,38 +137,40 @@ def _levels(guide: NetworkLooks, look: Number, code: Number) -> Number:
     known = guide.remembered[slot]
     if known >> LEVEL_BITS == key:
         return np.int64(known & np.uint64(255))
-    levels = _ask_network(guide, network, code)
+    levels = _listed_levels(guide.listed, key)
+    if levels == UNKNOWN:
+        levels = _ask_network(guide, network, code)
     guide.remembered[slot] = (key << LEVEL_BITS) | np.uint64(levels)
     return levels
+
+
+@inner
+def _listed_levels(table: U64, key: Number) -> Number:
+    """UNKNOWN if it is not listed."""
+    last, at = np.uint64(table.shape[0] - 1), _place_of(table, key)
+    while table[at] != NONE:
+        if table[at] >> LEVEL_BITS == key:
+            return np.int64(table[at] & np.uint64(255))
+        at = (at + ONE) & last
+    return np.int64(UNKNOWN)
 
 
 @called
 def _ask_network(guide: NetworkLooks, network: Number, code: Number) -> Number:
     """How many levels a network says of these places."""
-    count, token, bits = np.uint64(guide.sizes[network]), NONE, np.uint64(guide.bits)
-    mask, codes = (ONE << bits) - ONE, np.uint64(guide.share.shape[2])
+    packed, desk = guide.packed, guide.desk
+    count, token, bits = np.uint64(packed.sizes[network]), NONE, np.uint64(guide.bits)
+    mask, codes = (ONE << bits) - ONE, np.uint64(packed.share.shape[2])
     for first in range(count):
         row = ((code >> (np.uint64(first) * bits)) & mask) * codes
         for second in range(np.uint64(first) + ONE, count):
             inside = row + ((code >> (np.uint64(second) * bits)) & mask)
-            guide.wanted[token] = guide.pair[network, token] + np.int64(inside)
+            desk.wanted[token] = packed.pair[network, token] + np.int64(inside)
             token += ONE
-    before, after, widths, last = guide.before, guide.after, guide.widths, guide.widths.shape[0] - 1
-    position, neuron = np.int64(network) * guide.later.shape[1], np.int64(network) * guide.scales.shape[1]
-    add_rows(guide.bias, np.int64(network) * widths[0], guide.rows, widths[0], guide.wanted, token, guide.sums)
-    activate_sums(guide.sums, 0, widths[0], guide.scales, neuron, before)
-    neuron += widths[0]
-    for layer in range(1, last):
-        inputs, width = widths[layer - 1], widths[layer]
-        hidden_layer(guide.later, position, inputs, width, before, guide.scales, neuron, after)
-        before, after = after, before
-        position += (inputs + 1) * width
-        neuron += width
-    last_layer(guide.later, position, widths[last - 1], widths[last], before, guide.scales, 0, guide.outputs)
-    passed = np.int64(0)
-    while passed < guide.thresholds.shape[1] and guide.outputs[passed] > guide.thresholds[network, passed]:
-        passed += 1
-    return passed
+    width = packed.widths[0]
+    add_rows(packed.bias, np.int64(network) * width, packed.rows, width, desk.wanted, token, desk.sums)
+    finish_layers(packed, desk, network, 0)
+    return passed_levels(packed, desk, network)
 
 
 @implements(make_kept, NetworkLooks)
@@ -248,13 +187,13 @@ def _make(guide: NetworkLooks, states: States, row: Number, kept: I32, at: Numbe
                     if look < NO_LOOK:
                         place, number = np.int64(guide.place[g, i]), np.int64(guide.number[g, value])
                         kept[at, look] += place << (number * guide.bits)
-                        kept[at, np.uint64(looks) + look] += guide.share[guide.network[look], number, place]
+                        kept[at, np.uint64(looks) + look] += guide.packed.share[guide.network[look], number, place]
                 break
     for k in range(looks):
         if found == guide.goal_values.shape[0]:
             levels = _levels(guide, np.uint64(k), np.uint64(kept[at, k]) & ALL_PLACES)
             kept[at, 2 * looks + k] = levels
-            kept[at, 3 * looks + guide.group[k]] += kept[at, looks + k] + guide.step[guide.network[k]] * levels
+            kept[at, 3 * looks + guide.group[k]] += kept[at, looks + k] + guide.packed.step[guide.network[k]] * levels
     if found < guide.goal_values.shape[0]:
         kept[at, 3 * looks] = UNKNOWN
     _forget_steps(guide, kept, at)
@@ -287,7 +226,7 @@ def _code_after(
 def _share_after(guide: NetworkLooks, g: Number, look: Number, value: Number, left: Number, come: Number) -> Number:
     """By how much the sum of the shares of a look grows."""
     network, number = np.uint64(guide.network[look]), np.uint64(guide.number[g, value])
-    return np.int64(guide.share[network, number, come]) - np.int64(guide.share[network, number, left])
+    return np.int64(guide.packed.share[network, number, come]) - np.int64(guide.packed.share[network, number, left])
 
 
 @implements(update_kept, NetworkLooks)
@@ -320,7 +259,7 @@ def _update(
         more, before = _share_after(guide, g, look, value, left, come), np.int64(kept[at, looks + looks + look])
         kept[to, look], kept[to, looks + looks + look] = np.int64(code), levels
         kept[to, looks + look] += more
-        kept[to, looks + looks + looks + np.uint64(g)] += more + guide.step[guide.network[look]] * (levels - before)
+        kept[to, looks + looks + looks + np.uint64(g)] += more + guide.packed.step[guide.network[look]] * (levels - before)
 
 
 @implements(value_of, NetworkLooks)
@@ -353,7 +292,7 @@ def _largest_sum_after(
         look, total = np.uint64(guide.look[g, value]), np.int64(kept[at, looks + looks + looks + np.uint64(g)])
         if look != NO_LOOK:
             come, left = np.uint64(guide.place[g, context]), np.uint64(guide.place[g, landing])
-            level = guide.step[guide.network[look]]
+            level = guide.packed.step[guide.network[look]]
             total += _share_after(guide, g, look, value, left, come) - level * np.int64(kept[at, looks + looks + look])
             if total <= enough:
                 levels = _levels(guide, look, _code_after(guide, g, look, value, left, come, kept, at))

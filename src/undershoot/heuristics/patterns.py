@@ -17,7 +17,7 @@ from undershoot.heuristics.slot_looks import slot_looks
 from undershoot.kernels.guides import values_of
 from undershoot.kernels.plan import forward_plan
 from undershoot.pattern_tables.cache import table_of
-from undershoot.pattern_tables.looks import Look
+from undershoot.pattern_tables.looks import Asked, Look, symmetry_between
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.sets import PatternSet, piece_names
 from undershoot.pattern_tables.tables import AUTO, PatternTable, check_device
@@ -130,38 +130,33 @@ def pattern_heuristic(
     check_device(device)
     names = piece_names(puzzle, chosen.pieces)
     tables: list[PatternTable] = []
-    looks: dict[Pattern, Look[PatternTable]] = {}
+
+    def provide(pattern: Pattern) -> PatternTable:
+        called = " ".join(names[piece] for piece in pattern.followed)
+        report = None if progress is None else partial(progress, called)
+        tables.append(table_of(pattern, puzzle.name, cache_dir, threads, report, again, device))
+        return tables[-1]
+
+    return PatternHeuristic(chosen.name, chosen.pieces, sums_of_looks(chosen, provide), tuple(tables))
+
+
+def sums_of_looks(chosen: PatternSet, provide: Callable[[Pattern], Asked]) -> tuple[tuple[Look[Asked], ...], ...]:
+    """What the sums of a set look at. provide: what is asked about a pattern, called for the first of those that a symmetry
+    maps onto each other."""
+    looks: dict[Pattern, Look[Asked]] = {}
     for pattern in chosen.patterns:
-        known = _image_of_known(puzzle, tables, pattern)
-        if known is None:
-            called = " ".join(names[piece] for piece in pattern.followed)
-            report = None if progress is None else partial(progress, called)
-            tables.append(table_of(pattern, puzzle.name, cache_dir, threads, report, again, device))
-            known = Look(tables[-1])
-        looks[pattern] = known
-    sums = [
+        maps = ((look, symmetry_between(known, pattern)) for known, look in looks.items() if look.symmetry is None)
+        image = next((Look(look.table, symmetry) for look, symmetry in maps if symmetry is not None), None)
+        looks[pattern] = image or Look(provide(pattern))
+    return tuple(
         tuple(_through(looks[pattern], symmetry, is_inverse) for pattern in group)
         for is_inverse in ((False, True) if chosen.with_inverse else (False,))
         for symmetry in chosen.symmetries
         for group in chosen.sums
-    ]
-    return PatternHeuristic(chosen.name, chosen.pieces, tuple(sums), tuple(tables))
+    )
 
 
-def _image_of_known(puzzle: Problem, tables: Sequence[PatternTable], pattern: Pattern) -> Look[PatternTable] | None:
-    """A look at a table that is there already which follows the pieces of this pattern."""
-    if len(puzzle.table.goals) > 1:
-        return None
-    for table in tables:
-        if table.pattern.is_additive == pattern.is_additive and len(table.pattern.followed) == len(pattern.followed):
-            for symmetry in puzzle.table.symmetries:
-                look = Look(table, symmetry)
-                if set(look.asked.tolist()) == set(pattern.followed):
-                    return look
-    return None
-
-
-def _through(look: Look[PatternTable], symmetry: Symmetry | None, is_inverse: bool) -> Look[PatternTable]:
+def _through(look: Look[Asked], symmetry: Symmetry | None, is_inverse: bool) -> Look[Asked]:
     """A look through one more symmetry, or at the inverse."""
     if symmetry is None:
         return replace(look, is_inverse=is_inverse)

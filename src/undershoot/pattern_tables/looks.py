@@ -1,5 +1,6 @@
 """Looks: a table asked about the state itself, its image under a symmetry, or its inverse, which all cost as much."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -60,13 +61,37 @@ class Look(Generic[Asked]):
         to_image: AnyArray = np.argsort(self.symmetry.cells).astype(np.uint8)
         asked, slots = [], np.zeros((len(ranking.pieces), cells), dtype=np.uint8)
         for i, piece in enumerate(ranking.pieces.tolist()):
-            # What shows as this piece's first sticker in the image of the goal.
-            cell = int(self.symmetry.cells[pieces.cells[piece][0]])
-            other, sticker = next((p, home.index(cell)) for p, home in enumerate(pieces.cells) if cell in home)
+            other, sticker = _shown(pieces, self.symmetry, piece)
             asked.append(other)
             at = pieces.stickers[:, sticker]
             slots[i, at >= 0] = to_image[at[at >= 0]]
         return np.array(asked, dtype=np.int64), slots
+
+
+def _shown(pieces: Pieces, symmetry: Symmetry, piece: int) -> tuple[int, int]:
+    """The piece and the sticker that show as this piece's first sticker in the image of the goal."""
+    cell = int(symmetry.cells[pieces.cells[piece][0]])
+    return next((p, home.index(cell)) for p, home in enumerate(pieces.cells) if cell in home)
+
+
+def symmetry_between(known: Pattern, pattern: Pattern) -> Symmetry | None:
+    """A symmetry through which what is known of one pattern says the same of another; None if there is none."""
+    pieces = known.pieces
+    if len(pieces.table.goals) > 1 or known.is_additive != pattern.is_additive:
+        return None
+    for symmetry in pieces.table.symmetries:
+        if {_shown(pieces, symmetry, piece)[0] for piece in known.followed} == set(pattern.followed):
+            return symmetry
+    return None
+
+
+def distinct_patterns(patterns: Sequence[Pattern]) -> tuple[Pattern, ...]:
+    """Of patterns that a symmetry maps onto each other, the first: a table or a network of it serves for all."""
+    kept: list[Pattern] = []
+    for pattern in patterns:
+        if all(symmetry_between(known, pattern) is None for known in kept):
+            kept.append(pattern)
+    return tuple(kept)
 
 
 def check_inverse(pieces: Pieces) -> None:

@@ -96,6 +96,21 @@ def codes_of(how: Ranking, first: Number, count: Number) -> U8:
 
 
 @compiled
+def codes_at(how: Ranking, numbers: I64) -> U8:
+    """uint8[B, k]: the codes of arrangements with these numbers."""
+    pieces = how.kind.shape[0]
+    result = np.empty((numbers.shape[0], pieces), dtype=np.uint8)
+    base, slots = np.zeros(pieces, dtype=np.int64), np.zeros(pieces, dtype=np.int64)
+    for b in range(numbers.shape[0]):
+        block = numbers[b] // how.block
+        unrank_places(how, block, base)
+        turn_pieces(how, numbers[b] - block * how.block, base, slots)
+        for i in range(pieces):
+            result[b, i] = np.int64(how.place[slots[i]]) * how.all_turns[i] + np.int64(how.turn[slots[i]])
+    return result
+
+
+@compiled
 def _range_of(how: Ranking, share: U8, entries: U8, first: Number) -> tuple[Number, Number, Number]:
     """The least and the most that entries lie above the sums of shares, and whether one does so by an odd number."""
     codes = codes_of(how, first, entries.shape[0])
@@ -110,14 +125,24 @@ def _range_of(how: Ranking, share: U8, entries: U8, first: Number) -> tuple[Numb
     return least, most, odd
 
 
+@compiled
 def sums_of(share: U8, codes: U8) -> I64:
     """int64[B]: the sums of the shares. codes: uint8[B, k]."""
-    return np.asarray(share[np.arange(codes.shape[1]), codes].sum(axis=1, dtype=np.int64))
+    result = np.zeros(codes.shape[0], dtype=np.int64)
+    for b in range(codes.shape[0]):
+        for i in range(codes.shape[1]):
+            result[b] += np.int64(share[i, codes[b, i]])
+    return result
 
 
 def encoding_of(pattern: Pattern, pairs: bool) -> Encoding:
     """How a network sees arrangements, uint8[B, k] of codes: one input for every piece and code, or every pair of them."""
-    counts = code_counts(pattern.folded)
+    return encoding_by(pattern.folded, pairs)
+
+
+def encoding_by(how: Ranking, pairs: bool) -> Encoding:
+    """The same for any pieces that are ranked, the cursor among them or not."""
+    counts = code_counts(how)
     size, count = max(counts), len(counts)
     if size > PAIRED:
         raise NotAvailable(f"a piece can stand in {size:,} slots, and networks on patterns take at most {PAIRED:,}")
@@ -133,7 +158,6 @@ def encoding_of(pattern: Pattern, pairs: bool) -> Encoding:
     )
     if not reading.pairs:
         return every_token(reading, [range(n) for n in counts])
-    how = pattern.folded
     tokens = []
     for i in range(count):
         for j in range(i + 1, count):

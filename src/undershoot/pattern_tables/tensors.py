@@ -135,7 +135,11 @@ class TensorSteps:
 
         numbers: int64[B]. Where costs do not depend on the arrangement they are int16[S, 1].
         """
-        codes = self.ranking.codes_of(numbers)
+        moved, price = self.moved(self.ranking.codes_of(numbers))
+        return self.ranking.numbers_of(moved), price
+
+    def moved(self, codes: list[Tensor]) -> tuple[list[Tensor], Tensor]:
+        """The same for codes: int32[S, B] for each piece; and what `neighbours` says of costs."""
         row = self.step
         if self.has_cursor:
             row = _divided(codes[-1], self.ranking.all_turns[-1])[0] * self.count + row
@@ -146,7 +150,7 @@ class TensorSteps:
             for after, before in zip(moved[1 : self.followed], codes[1 : self.followed], strict=True):
                 is_touched = is_touched | (after != before)
             price = torch.where(is_touched, price, 0)
-        return self.ranking.numbers_of(moved), price
+        return moved, price
 
     def reached(self, numbers: Tensor, price: Tensor) -> Tensor:
         """int64[S, B]: where the steps lead that cost just this; itself for others. price: int16[]; 0 for the cursor alone."""

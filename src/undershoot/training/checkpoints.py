@@ -6,7 +6,7 @@ import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Protocol, get_type_hints
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from safetensors.numpy import save
 from undershoot.arrays import AnyArray
 from undershoot.errors import UndershootError
 from undershoot.files import written_atomically
-from undershoot.training.learner import Learner
+from undershoot.training.networks import Flat
 
 FORMAT = "undershoot checkpoint 1"
 KEPT = 3
@@ -25,6 +25,22 @@ TENSORS = ("weights", "target", "first_moment", "second_moment")
 
 class OtherRun(UndershootError):
     """A checkpoint that is whole, but not of this run."""
+
+
+class Trainee(Protocol):
+    """What a checkpoint is of."""
+
+    @property
+    def parameters(self) -> Flat:
+        """What is trained."""
+
+    @property
+    def target(self) -> Flat:
+        """As it was when it was last copied."""
+
+    @property
+    def optimizer(self) -> torch.optim.AdamW:
+        """Over the parameters, as one tensor."""
 
 
 @dataclass
@@ -42,7 +58,7 @@ class Position:
     evaluation_seconds: float = 0.0
 
 
-def save_checkpoint(folder: Path, recipe: dict[str, Any], learner: Learner, position: Position) -> None:
+def save_checkpoint(folder: Path, recipe: dict[str, Any], learner: Trainee, position: Position) -> None:
     """Write it, then remove all but the last few. What is drawn next follows from the seed and the step."""
     moments = learner.optimizer.state.get(learner.parameters.flat, {})
     nothing = torch.zeros_like(learner.parameters.flat)
@@ -87,7 +103,7 @@ def step_of(path: Path) -> int:
     return int(path.stem.removeprefix("step-"))
 
 
-def load_checkpoint(folder: Path, recipe: dict[str, Any], learner: Learner) -> Position | None:
+def load_checkpoint(folder: Path, recipe: dict[str, Any], learner: Trainee) -> Position | None:
     """Take up the last checkpoint that is whole; those that are not are named in a warning. None if there is none."""
     paths = checkpoints(folder)[::-1]
     for number, path in enumerate(paths):

@@ -28,7 +28,7 @@ from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.problem import Problem
 from undershoot.training.losses import mean_loss
-from undershoot.training.networks import Parameters, forward
+from undershoot.training.networks import Flat, Parameters, forward
 from undershoot.training.recipe import Recipe
 from undershoot.training.targets import bellman_targets
 
@@ -103,7 +103,7 @@ def known_states(puzzle: Problem, recipe: Recipe) -> DistanceTable | None:
         ) from error
 
 
-def make_optimizer(parameters: Parameters, recipe: Recipe) -> torch.optim.AdamW:
+def make_optimizer(parameters: Flat, recipe: Recipe) -> torch.optim.AdamW:
     """AdamW over the flat buffer."""
     whole = parameters.flat.requires_grad_()
     whole.grad = parameters.gradient

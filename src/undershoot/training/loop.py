@@ -132,6 +132,10 @@ def solve_rate(puzzle: Problem, recipe: Recipe, heuristic: Heuristic, depth: int
 
 def check_recipe(puzzle: Problem, recipe: Recipe) -> None:
     """Refuse a recipe that cannot be followed here."""
+    if recipe.patterns:
+        raise UndershootError(f'the recipe is for the patterns "{recipe.patterns}"; train on them with train_patterns')
+    if recipe.loss is Loss.CROSS_ENTROPY:
+        raise UndershootError("the loss cross-entropy is for networks on patterns; use --patterns, or --set loss=asymmetric")
     if recipe.hard_share:
         raise UndershootError(f"hard_share is {recipe.hard_share:g}; only on a pattern are hard states sought: leave it out")
     recipe_from(recipe.to_dict(), "the recipe")

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from undershoot.training.recipe import Loss
+
 
 def mean_loss(values: Tensor, targets: Tensor, penalty: Tensor | float) -> Tensor:
     """The mean over the batch; overestimates count `penalty` times.
@@ -22,3 +24,18 @@ def mean_loss(values: Tensor, targets: Tensor, penalty: Tensor | float) -> Tenso
     short = torch.where(reached, functional.softplus(-values), 0.0)
     over = torch.where(next_one, functional.softplus(values), 0.0)
     return (short + penalty * over).sum(dim=1).mean()
+
+
+def loss_of_levels(kind: Loss, values: Tensor, targets: Tensor, penalty: Tensor | float) -> Tensor:
+    """The mean over the batch. values: float32[B, K]; targets: int64[B], 0..K, or -1 for what has none and does not count."""
+    if kind is not Loss.CROSS_ENTROPY:
+        return mean_loss(values, targets.float(), penalty)
+    # A distribution over 0..K of which a level is the log of the ratio of neighbours, log P(k) / P(k - 1). It is read where it
+    # first stops rising, which is at most where it is largest: so level by level, as thresholds want it, and with no function
+    # of the sums behind the last layer.
+    chances = functional.log_softmax(functional.pad(values.cumsum(dim=1), (1, 0)), dim=1)
+    truth = targets.clamp(0, values.shape[1])[:, None]
+    cost = torch.arange(values.shape[1] + 1, device=values.device)
+    at_most = torch.where(cost <= truth, chances, -torch.inf).logsumexp(dim=1)
+    loss = -chances.gather(1, truth)[:, 0] - (penalty - 1) * at_most
+    return torch.where(targets >= 0, loss, 0.0).mean()

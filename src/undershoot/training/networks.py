@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -14,15 +14,35 @@ from undershoot.heuristics.neural_cuda import later_layers
 from undershoot.kernels.networks import first_layer, first_layer_gradient
 from undershoot.puzzles.encoding import Encoding
 
+Buffers = tuple[Tensor, Tensor]
+"""float32[size] each: parameters, and their gradients."""
+
+
+def size_of(widths: Sequence[int]) -> int:
+    """How many parameters a network has."""
+    return sum(a * b + b for a, b in pairwise(widths))
+
+
+def buffers(size: int, device: str) -> Buffers:
+    """For so many parameters."""
+    flat = torch.zeros(size, device=device)
+    return flat, torch.zeros_like(flat)
+
+
+class Flat(Protocol):
+    """All parameters of what is trained."""
+
+    flat: Tensor
+    gradient: Tensor
+
 
 class Parameters:
     """Weights [in, out] and biases [out] of all layers, as parts of the buffer `flat`; their gradients likewise."""
 
-    def __init__(self, widths: Sequence[int], device: str) -> None:
+    def __init__(self, widths: Sequence[int], device: str, within: Buffers | None = None) -> None:
         self.widths = tuple(widths)
         shapes = [shape for a, b in pairwise(widths) for shape in ((a, b), (b,))]
-        self.flat = torch.zeros(sum(int(np.prod(shape)) for shape in shapes), device=device)
-        self.gradient = torch.zeros_like(self.flat)
+        self.flat, self.gradient = within or buffers(size_of(widths), device)
         self.parts: list[Tensor] = []
         at = 0
         for shape in shapes:
@@ -48,6 +68,16 @@ class Parameters:
         """As arrays, for searches."""
         arrays = [part.detach().cpu().numpy().copy() for part in self.parts]
         return Network(tuple(arrays[0::2]), tuple(arrays[1::2]))
+
+
+class Networks:
+    """Several networks in one buffer, so that one step of the optimizer, and one checkpoint, is of all of them."""
+
+    def __init__(self, widths: Sequence[Sequence[int]], device: str) -> None:
+        sizes = [size_of(each) for each in widths]
+        self.flat, self.gradient = buffers(sum(sizes), device)
+        parts = zip(torch.split(self.flat, sizes), torch.split(self.gradient, sizes), strict=True)
+        self.each = [Parameters(those, device, within) for those, within in zip(widths, parts, strict=True)]
 
 
 class _SumOfRows(torch.autograd.Function):

@@ -25,6 +25,8 @@ class Loss(StrEnum):
     """Squared, and overestimates count `overestimate_penalty` times."""
     MSE = "mse"
     """Squared."""
+    CROSS_ENTROPY = "cross-entropy"
+    """On patterns, for comparison: a distribution over all numbers of steps, with a penalty on what lies above the true one."""
 
 
 class Schedule(StrEnum):
@@ -82,6 +84,8 @@ class Recipe:
     """
 
     puzzle: str
+    patterns: str = ""
+    """The set of patterns that networks are trained on, each on its own; none: one network on whole states."""
     encoding: Literal["cells", "pieces", "pairs", "presses"] = "cells"
     """How the network sees a state; see `Puzzle.encoded`."""
     canonical: bool = False

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from undershoot.errors import SpaceTooLarge, UndershootError
+from undershoot.kernels.plan import forward_plan
 from undershoot.kernels.scrambles import deepest
 from undershoot.oracles.cache import oracle
 from undershoot.puzzles.problem import Problem
@@ -31,14 +32,37 @@ RECIPES: dict[str, tuple[dict[str, Any], str]] = {
     "exact": ({**STRONG, "exact_share": 1.0, "penalty_ramp": (0.0, 0.8)}, "levels of whole costs, from true costs"),
     "label-free": ({**STRONG, "penalty_ramp": (0.0, 0.95)}, "one number, from no true cost"),
 }
+ON_PATTERNS: dict[str, Any] = {
+    "target_discount": 0.0,
+    "encoding": "pairs",
+    "hidden": (64, 32, 32),
+    "initial_scale": 2.0,
+    "overestimate_penalty": 30.0,
+    "steps": 10_000,
+    "learning_rate": 5e-3,
+    "schedule": Schedule.COSINE,
+    "weight_decay": 0.0,
+}
+PATTERN_RECIPES: dict[str, dict[str, Any]] = {
+    "exact": {
+        **ON_PATTERNS,
+        "batch": 16384,
+        "penalty_ramp": (0.0, 0.8),
+        "exact_share": 1.0,
+        "hard_share": 0.25,
+        "target_interval": 2000,
+    },
+    "label-free": {**ON_PATTERNS, "batch": 4096, "penalty_ramp": (0.0, 0.95), "levels": 16},
+}
+"""On patterns: the table as teacher, with the target network's hard arrangements; and without a table."""
 MAX_DEPTH = {"cube-2x2": 14, "tiles-3x3": 31, "lights-out-5x5": 15, "lights-out-3x3": 9, "cube-3x3": 6}
 OTHER_DEPTH = 20
 FAR = {"tiles-3x3": 80, "cube-2x2": 16}
 """Scrambles of this depth come to most states."""
 
 
-def recipe(puzzle: Problem, name: str = "paper") -> Recipe:
-    """The recipe of this name for a puzzle, or from a TOML file.
+def recipe(puzzle: Problem, name: str = "paper", patterns: str = "") -> Recipe:
+    """The recipe of this name for a puzzle, or from a TOML file. patterns: a set of them, to train on each.
 
     Examples:
         >>> tiles = us.puzzle("tiles-3x3")
@@ -46,7 +70,9 @@ def recipe(puzzle: Problem, name: str = "paper") -> Recipe:
         (0.1, 0.0)
     """
     if name.endswith(".toml"):
-        found = read_recipe(Path(name), recipe(puzzle))
+        found = read_recipe(Path(name), recipe(puzzle, "exact", patterns) if patterns else recipe(puzzle))
+        if patterns and found.patterns != patterns:
+            raise UndershootError(f"{name} is a recipe for the patterns {found.patterns!r}, not {patterns!r}; change either")
         if found.puzzle != puzzle.name:
             raise UndershootError(f"{name} is a recipe for {found.puzzle}, not for {puzzle.name}; change its puzzle")
         return found
@@ -54,6 +80,8 @@ def recipe(puzzle: Problem, name: str = "paper") -> Recipe:
         close = difflib.get_close_matches(name, RECIPES, n=1)
         hint = f' Did you mean "{close[0]}"?' if close else ""
         raise UndershootError(f'no recipe "{name}".{hint} There are {", ".join(RECIPES)}; a path to a .toml file works too.')
+    if patterns:
+        return _on_patterns(puzzle, name, patterns)
     depth = deepest(puzzle.table, MAX_DEPTH.get(puzzle.name, OTHER_DEPTH))
     settings = RECIPES[name][0]
     if name in ("exact", "label-free"):
@@ -68,6 +96,17 @@ def recipe(puzzle: Problem, name: str = "paper") -> Recipe:
     if name == "exact":
         settings = {**settings, "levels": max(2, _largest_cost(puzzle))}
     return replace(Recipe(puzzle.name, curriculum=Curriculum(max_depth=depth)), **settings)
+
+
+def _on_patterns(puzzle: Problem, name: str, patterns: str) -> Recipe:
+    if name not in PATTERN_RECIPES:
+        there = " and ".join(PATTERN_RECIPES)
+        raise UndershootError(f'the recipe "{name}" is for whole states; on patterns there are {there}')
+    # Where one piece slides at a time, a walk takes about the square of the cells to have been everywhere.
+    far = puzzle.table.cells**2 if forward_plan(puzzle.table).slides else OTHER_DEPTH
+    depth = deepest(puzzle.table, far)
+    curriculum = Curriculum(first_depth=depth, max_depth=depth, interval=2000)
+    return replace(Recipe(puzzle.name, patterns=patterns, curriculum=curriculum), **PATTERN_RECIPES[name])
 
 
 def _largest_cost(puzzle: Problem) -> int:

@@ -11,8 +11,7 @@ from typing import IO, Any
 from undershoot.errors import UndershootError, cannot
 from undershoot.files import naming, written_atomically
 from undershoot.puzzles.problem import Problem
-from undershoot.training.checkpoints import Position, checkpoints, load_checkpoint, save_checkpoint, step_of
-from undershoot.training.learner import Learner
+from undershoot.training.checkpoints import Position, Trainee, checkpoints, load_checkpoint, save_checkpoint, step_of
 from undershoot.training.recipe import Recipe, read_recipe
 
 fcntl: ModuleType | None
@@ -35,7 +34,8 @@ class Run:
     def __init__(self, folder: Path, puzzle: Problem, recipe: Recipe, resume: bool = False) -> None:
         self.folder, self.recipe = folder, recipe
         self.checkpoints, self.metrics, self.bundle = folder / "checkpoints", folder / "metrics.jsonl", folder / "bundle"
-        self.identity = {**_fixed(recipe), "fingerprint": puzzle.table.fingerprint}
+        fixed = {key: value for key, value in _fixed(recipe).items() if value != ""}  # no patterns: older checkpoints lack them
+        self.identity = {**fixed, "fingerprint": puzzle.table.fingerprint}
         """What checkpoints of this run say of themselves."""
         self._held: IO[str] | None = None
         self._inside = 0
@@ -44,7 +44,6 @@ class Run:
         self._lock()
         self._check(resume)  # another process may have been here
         self._sweep()
-        self.checkpoints.mkdir(exist_ok=True)
         with written_atomically(folder / "recipe.toml") as file:
             file.write(recipe.to_toml().encode())
 
@@ -117,7 +116,7 @@ class Run:
         if self.metrics.exists() and not self.metrics.is_file():
             raise UndershootError(f"{self.metrics} is no file, but metrics go into a file of that name; move it away")
 
-    def resume(self, learner: Learner) -> Position | None:
+    def resume(self, learner: Trainee) -> Position | None:
         """Where the last checkpoint was; None at the beginning. Metrics of steps that are made again are dropped."""
         position = load_checkpoint(self.checkpoints, self.identity, learner)
         kept = [row for row in read_metrics(self.folder) if row["step"] <= (position.step if position else 0)]
@@ -125,8 +124,9 @@ class Run:
             file.writelines(json.dumps(row).encode() + b"\n" for row in kept)
         return position
 
-    def save(self, learner: Learner, position: Position) -> None:
+    def save(self, learner: Trainee, position: Position) -> None:
         """A checkpoint."""
+        self.checkpoints.mkdir(exist_ok=True)
         save_checkpoint(self.checkpoints, self.identity, learner, position)
 
     def write_losses(self, losses: list[tuple[int, Any]], position: Position) -> None:
@@ -137,6 +137,10 @@ class Run:
     def write_evaluation(self, position: Position) -> None:
         """One line of metrics for an evaluation."""
         self._write(position, step=position.step, depth=position.solved_depth, solve_rate=position.solve_rate)
+
+    def write_figures(self, position: Position, figures: dict[str, float]) -> None:
+        """One line of metrics for what was measured of a network on a pattern."""
+        self._write(position, step=position.step, depth=position.depth, **figures)
 
     def _write(self, position: Position, **fields: Any) -> None:
         clock = {"seconds": round(position.seconds, 3), "evaluation_seconds": round(position.evaluation_seconds, 3)}

@@ -1,0 +1,171 @@
+"""Calibrating, certifying and checking bundles of networks on patterns: every arrangement against tables verified here."""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from undershoot import trust
+from undershoot.bundles.bundle import CERTIFICATE, CONFIG, check_replaceable
+from undershoot.bundles.names import bundle_folder
+from undershoot.bundles.pattern_bundle import CERTIFIED, METHODS, PatternBundle
+from undershoot.bundles.pattern_reading import read_pattern_bundle
+from undershoot.calibration.on_patterns import fit_within, fitting
+from undershoot.errors import UndershootError
+from undershoot.files import check_writable
+from undershoot.heuristics.every_arrangement import PatternFindings, check_every_arrangement
+from undershoot.heuristics.pattern_networks import PatternNetwork
+from undershoot.pattern_tables.cache import table_of
+from undershoot.pattern_tables.sets import piece_names
+from undershoot.pattern_tables.tables import AUTO, PatternTable
+from undershoot.trust import Passed
+
+Progress = Callable[[int, str, int | None], None]
+"""Called with how much is done, what is being done, and how much there is in all."""
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedPatterns:
+    """What a check of a bundle found."""
+
+    bundle: PatternBundle
+    findings: tuple[PatternFindings, ...]
+    """Of each network."""
+    certificate: Path | None
+    """The certificate that was issued, or that holds."""
+    differing: tuple[str, ...] = ()
+    """In what the certificate differs from what was found."""
+
+    @property
+    def violations(self) -> int:
+        """Of all networks."""
+        return sum(found.violations for found in self.findings)
+
+
+def calibrate_patterns(
+    subject: str | Path,
+    method: str = "exhaustive",
+    listed: float = 0.0,
+    out: Path | None = None,
+    progress: Progress | None = None,
+) -> tuple[PatternBundle, Path]:
+    """Fit thresholds with which no arrangement is overestimated, and write them into the bundle; returns it and its place.
+
+    method: exhaustive, or exceptions, which lists at most a share `listed` of all arrangements.
+    """
+    if method not in METHODS:
+        raise UndershootError(
+            f"the method is {method}; networks on patterns are calibrated by {' or '.join(METHODS)}, on every arrangement"
+        )
+    if not 0 <= listed < 1:
+        raise UndershootError(f"the share of listed arrangements is {listed:g}; allowed are 0 to below 1")
+    bundle = read_pattern_bundle(subject, with_calibration=False)
+    place = out or bundle_folder(subject)
+    check_replaceable(place)
+    check_writable(place, as_folder=True)
+    if (place / CONFIG).exists() and read_pattern_bundle(place, with_calibration=False).weights_digest != bundle.weights_digest:
+        raise UndershootError(f"--out is {place}, where another network is; choose another place, or remove that one")
+    made = []
+    for network in bundle.networks:
+        table = _table(bundle, network, progress)
+        note = f"fitting {_called(bundle, network)}"
+        made.append(fitting(network, table, progress=_report(progress, note), device=_device()))
+    sizes = sum(int(network.pattern.folded.size) for network in bundle.networks)
+    fitted = fit_within(made, round(listed * sizes) if method == "exceptions" else 0)
+    written = dataclasses.replace(bundle, networks=tuple(fitted), method=method, certificate=None, folder=None)
+    written.save(place)
+    return written, place
+
+
+def certify_patterns(subject: str | Path, progress: Progress | None = None) -> CheckedPatterns:
+    """Compare every network with the verified table of its pattern, and write a certificate, which is recorded."""
+    folder = bundle_folder(subject)
+    bundle = read_pattern_bundle(subject, with_certificate=False)
+    if bundle.method is None:
+        raise UndershootError(f"{folder} is not calibrated; calibrate it first: undershoot calibrate {folder}")
+    check_replaceable(folder)
+    check_writable(folder, as_folder=True)
+    findings, rows = _compared(bundle, progress)
+    if any(found.violations for found in findings):
+        dataclasses.replace(bundle, certificate=None).save(folder)
+        return CheckedPatterns(bundle, findings, None)
+    document = {"format": CERTIFIED, "puzzle": bundle.puzzle.name, **bundle.subject, "additivity": "checked", "checks": rows}
+    certified = dataclasses.replace(bundle, certificate=document, folder=None)
+    certified.save(folder)
+    trust.record(Passed.CERTIFICATE, certified.certificate_digest)
+    return CheckedPatterns(certified, findings, folder / CERTIFICATE)
+
+
+def check_patterns(subject: str | Path, progress: Progress | None = None) -> CheckedPatterns:
+    """Every arrangement anew against the certificate; what passes is recorded, and is then known here."""
+    folder = bundle_folder(subject)
+    bundle = read_pattern_bundle(subject)
+    if bundle.certificate is None:
+        raise UndershootError(f"{folder} has no certificate; certify it first: undershoot certify {folder}")
+    findings, rows = _compared(bundle, progress)
+    differing = tuple(
+        f"{_called(bundle, network)}: {name} is {found[name]}, the certificate says {stated.get(name)}"
+        for network, found, stated in zip(bundle.networks, rows, bundle.certificate["checks"], strict=True)
+        for name in found
+        if found[name] != stated.get(name)
+    )
+    if differing or any(found.violations for found in findings):
+        return CheckedPatterns(bundle, findings, None, differing)
+    trust.record(Passed.CERTIFICATE, bundle.certificate_digest)
+    return CheckedPatterns(bundle, findings, folder / CERTIFICATE)
+
+
+def _compared(bundle: PatternBundle, progress: Progress | None) -> tuple[tuple[PatternFindings, ...], list[dict[str, Any]]]:
+    findings, rows = [], []
+    for network in bundle.networks:
+        table = _table(bundle, network, progress)
+        report = _report(progress, f"checking {_called(bundle, network)}")
+        found = check_every_arrangement(network, table, progress=report, device=_device())
+        findings.append(found)
+        rows.append(
+            {
+                "arrangements": int(network.pattern.folded.size),
+                "checked": found.arrangements,
+                "violations": found.violations,
+                "mean_h": found.mean,
+                "mean_cost": found.mean_cost,
+                "listed": len(network.listed),
+                "table": hashlib.sha256(table.unpacked().data).hexdigest(),
+            }
+        )
+    return tuple(findings), rows
+
+
+def _table(bundle: PatternBundle, network: PatternNetwork, progress: Progress | None) -> PatternTable:
+    """Made and verified here, now or before; a file in the cache that this installation did not make does not count."""
+    called = _called(bundle, network)
+
+    def report(what: str, done: int, of: int) -> None:
+        if progress is not None:
+            progress(done, f"{what} the table of {called}", of)
+
+    return table_of(network.pattern, bundle.puzzle.name, progress=report, device=AUTO)
+
+
+def _called(bundle: PatternBundle, network: PatternNetwork) -> str:
+    names = piece_names(bundle.puzzle, network.pattern.pieces)
+    return " ".join(names[piece] for piece in network.pattern.followed)
+
+
+def _report(progress: Progress | None, note: str) -> Callable[[int, int], None] | None:
+    return None if progress is None else partial(_tell, progress, note)
+
+
+def _tell(progress: Progress, note: str, done: int, of: int) -> None:
+    progress(done, note, of)
+
+
+def _device() -> str:
+    """cuda if torch is loaded already, since a table was made there, and has one; the cores otherwise."""
+    import sys
+
+    torch = sys.modules.get("torch")
+    return "cuda" if torch is not None and torch.cuda.is_available() else "cpu"
