@@ -20,7 +20,7 @@ from undershoot.heuristics.every_arrangement import PatternFindings, check_every
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.pattern_tables.cache import table_of
 from undershoot.pattern_tables.sets import piece_names
-from undershoot.pattern_tables.tables import AUTO, PatternTable
+from undershoot.pattern_tables.tables import AUTO, CUDA_FROM, PatternTable
 from undershoot.trust import Passed
 
 Progress = Callable[[int, str, int | None], None]
@@ -72,7 +72,7 @@ def calibrate_patterns(
     for network in bundle.networks:
         table = _table(bundle, network, progress)
         note = f"fitting {_called(bundle, network)}"
-        made.append(fitting(network, table, progress=_report(progress, note), device=_device()))
+        made.append(fitting(network, table, progress=_report(progress, note), device=_device(network)))
     sizes = sum(int(network.pattern.folded.size) for network in bundle.networks)
     fitted = fit_within(made, round(listed * sizes) if method == "exceptions" else 0)
     written = dataclasses.replace(bundle, networks=tuple(fitted), method=method, certificate=None, folder=None)
@@ -123,7 +123,7 @@ def _compared(bundle: PatternBundle, progress: Progress | None) -> tuple[tuple[P
     for network in bundle.networks:
         table = _table(bundle, network, progress)
         report = _report(progress, f"checking {_called(bundle, network)}")
-        found = check_every_arrangement(network, table, progress=report, device=_device())
+        found = check_every_arrangement(network, table, progress=report, device=_device(network))
         findings.append(found)
         rows.append(
             {
@@ -163,9 +163,10 @@ def _tell(progress: Progress, note: str, done: int, of: int) -> None:
     progress(done, note, of)
 
 
-def _device() -> str:
-    """cuda if torch is loaded already, since a table was made there, and has one; the cores otherwise."""
-    import sys
+def _device(network: PatternNetwork) -> str:
+    """Where it is asked about every arrangement: on cuda if they are many and there is one, on the cores otherwise."""
+    if network.pattern.folded.size < CUDA_FROM:
+        return "cpu"
+    import torch
 
-    torch = sys.modules.get("torch")
-    return "cuda" if torch is not None and torch.cuda.is_available() else "cpu"
+    return "cuda" if torch.cuda.is_available() else "cpu"
