@@ -67,13 +67,10 @@ LOSSES = {"ours": "asymmetric", "cross-entropy": "cross-entropy"}
 
 
 def losses(subject: Subject, device: str, steps: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    import torch
-
     from undershoot.training.on_patterns import PatternLearner
     from undershoot.training.recipe import Loss
     from undershoot.training.recipes import recipe
 
-    torch.set_num_threads(1)  # several wait for each other longer than they work
     puzzle, pattern = us.puzzle(subject.puzzle), subject.pattern
     table = table_of(pattern, puzzle.name)
     residuals = residuals_of(table, puzzle.base_heuristic)

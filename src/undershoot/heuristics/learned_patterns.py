@@ -8,10 +8,12 @@ import numpy as np
 from undershoot.arrays import F32, States, read_only
 from undershoot.errors import MalformedState, NotAvailable
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
-from undershoot.heuristics.network_looks import NetworkLooks, network_looks, with_own_memory
+from undershoot.heuristics.asked_networks import with_own_memory
+from undershoot.heuristics.network_looks import NetworkLooks, network_looks
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.heuristics.patterns import check_sum
 from undershoot.heuristics.sliding_looks import can_slide
+from undershoot.heuristics.slot_networks import SlotNetworks, slot_networks
 from undershoot.kernels.guides import values_of
 from undershoot.pattern_tables.looks import Look
 from undershoot.puzzles.pieces import Pieces
@@ -20,7 +22,7 @@ from undershoot.puzzles.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class LearnedPatterns:
-    """Of puzzles whose steps move one piece. Searches evaluate it inside their compiled loop."""
+    """Searches evaluate it inside their compiled loop."""
 
     name: str
     puzzle: Problem
@@ -31,8 +33,8 @@ class LearnedPatterns:
     rounding: Rounding = Rounding.INTEGER
 
     def __post_init__(self) -> None:
-        if not can_slide(self.pieces, self.sums):
-            raise NotAvailable("networks on patterns are for few pieces of puzzles whose moves slide one piece; use tables")
+        if any(look.is_inverse for group in self.sums for look in group):
+            raise NotAvailable("networks on patterns are not asked about inverses; leave out +inverse")
         for group in self.sums:
             check_sum(self.pieces, group)
         if not all(network.sees_pairs for network in self.networks):
@@ -52,12 +54,13 @@ class LearnedPatterns:
         return tuple(network for network in every.values() if isinstance(network, PatternNetwork))
 
     @cached_property
-    def _shared(self) -> NetworkLooks:
-        return network_looks(self.pieces, self.sums, self.networks)
+    def _shared(self) -> NetworkLooks | SlotNetworks:
+        make = network_looks if can_slide(self.pieces, self.sums) else slot_networks
+        return make(self.pieces, self.sums, self.networks)
 
-    def guide(self) -> NetworkLooks:
+    def guide(self) -> NetworkLooks | SlotNetworks:
         """For searches, each with a memory of its own."""
-        return with_own_memory(self._shared)
+        return self._shared._replace(asked=with_own_memory(self._shared.asked))
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""

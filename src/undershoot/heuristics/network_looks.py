@@ -1,30 +1,19 @@
-"""Networks on patterns inside compiled loops, for sliding tiles: one step moves one piece.
-
-A search meets the same arrangement of a few pieces again and again, while the others move. So what a network says is kept in a
-small memory, by the arrangement; only what is not found there goes through the network.
-"""
+"""Networks on patterns inside compiled loops, for sliding tiles: one step moves one piece."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from undershoot.arrays import I32, U8, U64, Number, States, frozen
-from undershoot.heuristics.packed_networks import Desk, PackedNetworks, desk, finish_layers, pack, passed_levels
+from undershoot.arrays import I32, U8, Number, States, frozen
+from undershoot.heuristics.asked_networks import UNKNOWN, AskedNetworks, asked_networks, levels_of
 from undershoot.heuristics.pattern_networks import PatternNetwork
-from undershoot.heuristics.sliding_looks import ALL_PLACES, NO_LOOK, NONE, ONE, PLACE_BITS
-from undershoot.kernels.compiler import called, compiled, inner
+from undershoot.heuristics.sliding_looks import ALL_PLACES, NO_LOOK, ONE
+from undershoot.kernels.compiler import inner
 from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_after, value_of
 from undershoot.kernels.plan import Plan, forward_plan
-from undershoot.kernels.vectors import add_rows
 from undershoot.pattern_tables.looks import Look
 from undershoot.puzzles.pieces import Pieces
-
-UNKNOWN = -1
-REMEMBERED_BITS = 16
-"""2^16 arrangements are remembered, each by the last one that came to its place."""
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
-LEVEL_BITS = np.uint64(8)
 
 
 class NetworkLooks(NamedTuple):
@@ -45,18 +34,8 @@ class NetworkLooks(NamedTuple):
     """uint8[L]: to which sum a look belongs."""
     network: U8
     """uint8[L]."""
-    packed: PackedNetworks
+    asked: AskedNetworks
     goal_values: U8
-    remembered: U64
-    """uint64[2^16]: an arrangement and its network, and the levels that were passed."""
-    listed: U64
-    """uint64[2^q], likewise, of those that are listed, each at the first free place from its own on; 0 where none is."""
-    desk: Desk
-
-
-def with_own_memory(guide: NetworkLooks) -> NetworkLooks:
-    """The same for another thread, with nothing remembered."""
-    return guide._replace(remembered=np.zeros_like(guide.remembered), desk=desk(guide.packed))
 
 
 def network_looks(
@@ -77,7 +56,6 @@ def network_looks(
                 which[g, value], index[g, value] = len(group_of), i
             group_of.append(g)
             network_of.append([id(network) for network in networks].index(id(look.table)))
-    packed = pack(networks)
     return NetworkLooks(
         forward_plan(table).legal.shape[1],
         bits,
@@ -86,91 +64,14 @@ def network_looks(
         frozen(index),
         frozen(np.array(group_of, dtype=np.uint8)),
         frozen(np.array(network_of, dtype=np.uint8)),
-        packed,
+        asked_networks(networks, bits),
         frozen(np.unique(table.goals[0])),
-        np.zeros(1 << REMEMBERED_BITS, dtype=np.uint64),
-        frozen(_listed(networks, bits)),
-        desk(packed),
     )
-
-
-def _listed(networks: Sequence[PatternNetwork], bits: int) -> U64:
-    """All listed arrangements, by a hash of them, in a table that is at most half full."""
-    words = [np.zeros(0, dtype=np.uint64)]
-    for n, network in enumerate(networks):
-        codes = network.listed_codes.astype(np.uint64)
-        places = (codes << (np.arange(codes.shape[1], dtype=np.uint64) * np.uint64(bits))).sum(axis=1, dtype=np.uint64)
-        key = ((np.uint64(n) << np.uint64(PLACE_BITS)) | places) + ONE
-        words.append((key << LEVEL_BITS) | network.listed_levels.astype(np.uint64))
-    every = np.concatenate(words)
-    table = np.zeros(1 << max(1, (2 * len(every)).bit_length()), dtype=np.uint64)
-    _fill(table, every)
-    return table
-
-
-@compiled
-def _fill(table: U64, words: U64) -> None:
-    last = np.uint64(table.shape[0] - 1)
-    for word in words:
-        at = _place_of(table, word >> LEVEL_BITS)
-        while table[at] != NONE:
-            at = (at + ONE) & last
-        table[at] = word
-
-
-@inner
-def _place_of(table: U64, key: Number) -> Number:
-    return ((key * SPREAD) >> np.uint64(32)) & np.uint64(table.shape[0] - 1)
 
 
 @implements(kept_size, NetworkLooks)
 def _size(guide: NetworkLooks) -> Number:
     return 3 * guide.group.shape[0] + (1 + guide.steps) * guide.place.shape[0]
-
-
-@inner
-def _levels(guide: NetworkLooks, look: Number, code: Number) -> Number:
-    """How many levels a look passes, remembered or found out."""
-    network = np.uint64(guide.network[look])
-    key = ((network << np.uint64(PLACE_BITS)) | code) + ONE
-    slot = (key * SPREAD) >> np.uint64(64 - REMEMBERED_BITS)
-    known = guide.remembered[slot]
-    if known >> LEVEL_BITS == key:
-        return np.int64(known & np.uint64(255))
-    levels = _listed_levels(guide.listed, key)
-    if levels == UNKNOWN:
-        levels = _ask_network(guide, network, code)
-    guide.remembered[slot] = (key << LEVEL_BITS) | np.uint64(levels)
-    return levels
-
-
-@inner
-def _listed_levels(table: U64, key: Number) -> Number:
-    """UNKNOWN if it is not listed."""
-    last, at = np.uint64(table.shape[0] - 1), _place_of(table, key)
-    while table[at] != NONE:
-        if table[at] >> LEVEL_BITS == key:
-            return np.int64(table[at] & np.uint64(255))
-        at = (at + ONE) & last
-    return np.int64(UNKNOWN)
-
-
-@called
-def _ask_network(guide: NetworkLooks, network: Number, code: Number) -> Number:
-    """How many levels a network says of these places."""
-    packed, desk = guide.packed, guide.desk
-    count, token, bits = np.uint64(packed.sizes[network]), NONE, np.uint64(guide.bits)
-    mask, codes = (ONE << bits) - ONE, np.uint64(packed.share.shape[2])
-    for first in range(count):
-        row = ((code >> (np.uint64(first) * bits)) & mask) * codes
-        for second in range(np.uint64(first) + ONE, count):
-            inside = row + ((code >> (np.uint64(second) * bits)) & mask)
-            desk.wanted[token] = packed.pair[network, token] + np.int64(inside)
-            token += ONE
-    width = packed.widths[0]
-    add_rows(packed.bias, np.int64(network) * width, packed.rows, width, desk.wanted, token, desk.sums)
-    finish_layers(packed, desk, network, 0)
-    return passed_levels(packed, desk, network)
 
 
 @implements(make_kept, NetworkLooks)
@@ -187,13 +88,13 @@ def _make(guide: NetworkLooks, states: States, row: Number, kept: I32, at: Numbe
                     if look < NO_LOOK:
                         place, number = np.int64(guide.place[g, i]), np.int64(guide.number[g, value])
                         kept[at, look] += place << (number * guide.bits)
-                        kept[at, np.uint64(looks) + look] += guide.packed.share[guide.network[look], number, place]
+                        kept[at, np.uint64(looks) + look] += guide.asked.packed.share[guide.network[look], number, place]
                 break
     for k in range(looks):
         if found == guide.goal_values.shape[0]:
-            levels = _levels(guide, np.uint64(k), np.uint64(kept[at, k]) & ALL_PLACES)
+            levels = levels_of(guide.asked, guide.network[k], np.uint64(kept[at, k]) & ALL_PLACES)
             kept[at, 2 * looks + k] = levels
-            kept[at, 3 * looks + guide.group[k]] += kept[at, looks + k] + guide.packed.step[guide.network[k]] * levels
+            kept[at, 3 * looks + guide.group[k]] += kept[at, looks + k] + guide.asked.packed.step[guide.network[k]] * levels
     if found < guide.goal_values.shape[0]:
         kept[at, 3 * looks] = UNKNOWN
     _forget_steps(guide, kept, at)
@@ -226,7 +127,7 @@ def _code_after(
 def _share_after(guide: NetworkLooks, g: Number, look: Number, value: Number, left: Number, come: Number) -> Number:
     """By how much the sum of the shares of a look grows."""
     network, number = np.uint64(guide.network[look]), np.uint64(guide.number[g, value])
-    return np.int64(guide.packed.share[network, number, come]) - np.int64(guide.packed.share[network, number, left])
+    return np.int64(guide.asked.packed.share[network, number, come]) - np.int64(guide.asked.packed.share[network, number, left])
 
 
 @implements(update_kept, NetworkLooks)
@@ -255,11 +156,12 @@ def _update(
         code = _code_after(guide, g, look, value, left, come, kept, at)
         levels = np.int64(kept[at, _levels_at(guide, g, step)])
         if levels == UNKNOWN:
-            levels = _levels(guide, look, code)
+            levels = levels_of(guide.asked, guide.network[look], code)
         more, before = _share_after(guide, g, look, value, left, come), np.int64(kept[at, looks + looks + look])
         kept[to, look], kept[to, looks + looks + look] = np.int64(code), levels
         kept[to, looks + look] += more
-        kept[to, looks + looks + looks + np.uint64(g)] += more + guide.packed.step[guide.network[look]] * (levels - before)
+        level = guide.asked.packed.step[guide.network[look]]
+        kept[to, looks + looks + looks + np.uint64(g)] += more + level * (levels - before)
 
 
 @implements(value_of, NetworkLooks)
@@ -292,10 +194,10 @@ def _largest_sum_after(
         look, total = np.uint64(guide.look[g, value]), np.int64(kept[at, looks + looks + looks + np.uint64(g)])
         if look != NO_LOOK:
             come, left = np.uint64(guide.place[g, context]), np.uint64(guide.place[g, landing])
-            level = guide.packed.step[guide.network[look]]
+            level = guide.asked.packed.step[guide.network[look]]
             total += _share_after(guide, g, look, value, left, come) - level * np.int64(kept[at, looks + looks + look])
             if total <= enough:
-                levels = _levels(guide, look, _code_after(guide, g, look, value, left, come, kept, at))
+                levels = levels_of(guide.asked, guide.network[look], _code_after(guide, g, look, value, left, come, kept, at))
                 kept[at, _levels_at(guide, g, step)] = levels
                 total += level * levels
         if total > enough:

@@ -173,8 +173,15 @@ def _slots_kept(guide: SlotLooks) -> Number:
 
 
 @implements(make_kept, SlotLooks)
-def _lift(guide: SlotLooks, states: States, row: Number, kept: I32, at: Number) -> None:
-    how, found, seen = guide.lifts, 0, 0
+def _make(guide: SlotLooks, states: States, row: Number, kept: I32, at: Number) -> None:
+    if lift(guide.lifts, states, row, kept, at) and guide.inverses.is_used:
+        _invert(guide.inverses, guide.lifts.count, kept, at)
+
+
+@inner
+def lift(how: Lifts, states: States, row: Number, kept: I32, at: Number) -> Number:
+    """Write the slot of every piece to kept[at], UNKNOWN for the first if the state is none of this puzzle; whether it is."""
+    found, seen = 0, 0
     for p in range(how.count):
         kept[at, p] = NOWHERE
     for q in range(how.slots.shape[0]):
@@ -186,10 +193,10 @@ def _lift(guide: SlotLooks, states: States, row: Number, kept: I32, at: Number) 
             found += kept[at, piece] == NOWHERE
             seen += 1
             kept[at, piece] = how.slots[q]
-    if found < how.count or seen > found:  # a piece is missing, or there twice
+    is_whole = found == how.count and seen == found  # otherwise a piece is missing, or there twice
+    if not is_whole:
         kept[at, 0] = UNKNOWN
-    elif guide.inverses.is_used:
-        _invert(guide.inverses, how.count, kept, at)
+    return is_whole
 
 
 @inner

@@ -5,7 +5,8 @@ All of it is torch, on the processor or on CUDA, where many steps are recorded a
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -40,6 +41,17 @@ def block_of(recipe: Recipe) -> int:
     """Steps that are made at once: the target network is renewed, and figures are taken, between two of them."""
     together = math.gcd(recipe.target_interval, recipe.curriculum.interval)
     return next(k for k in range(min(BLOCK, together), 0, -1) if together % k == 0)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """For torch on the processor: with layers as small as these, several wait for each other longer than they work."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 class Lesson(NamedTuple):
@@ -105,13 +117,14 @@ class LevelLearner(ABC):
 
     def train(self, progress: Callable[[int, float], None] | None = None) -> Network:
         """All steps of the recipe, without a folder. progress: called with the step and the mean loss of the last ones."""
-        self.prepare()
-        for step in range(0, self.recipe.steps, self.block):
-            losses = self.learn(step, min(self.block, self.recipe.steps - step))
-            if (step + self.block) % self.recipe.target_interval == 0:
-                self.renew_target()
-            if progress is not None and step % (50 * self.block) == 0:
-                progress(step, float(losses.mean()))
+        with one_thread():
+            self.prepare()
+            for step in range(0, self.recipe.steps, self.block):
+                losses = self.learn(step, min(self.block, self.recipe.steps - step))
+                if (step + self.block) % self.recipe.target_interval == 0:
+                    self.renew_target()
+                if progress is not None and step % (50 * self.block) == 0:
+                    progress(step, float(losses.mean()))
         return self.network()
 
     def learn(self, step: int, steps: int) -> Tensor:

@@ -23,7 +23,7 @@ from undershoot.pattern_tables.tensors import TensorRanking
 from undershoot.puzzles.problem import Problem
 from undershoot.training.checkpoints import Position, checkpoints, step_of
 from undershoot.training.label_free_patterns import LabelFreeLearner, residuals_by_moves
-from undershoot.training.on_patterns import LevelLearner, PatternLearner, block_of
+from undershoot.training.on_patterns import LevelLearner, PatternLearner, block_of, one_thread
 from undershoot.training.recipe import Loss, Recipe, recipe_from
 from undershoot.training.runs import Run
 
@@ -77,26 +77,21 @@ def train_patterns(
     """
     chosen = check_pattern_recipe(puzzle, recipe)
     patterns, names = distinct_patterns(chosen.patterns), piece_names(puzzle, chosen.pieces)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # see `loop`
     networks: list[PatternNetwork] = []
     parts: list[PatternProgress] = []
-    try:
-        with nullcontext() if run is None else run.alone():
-            for number, pattern in enumerate(patterns, start=1):
-                name = name_of(pattern, names)
-                of_pattern = replace(recipe, patterns=name)
-                part = None if run is None else Run(run.folder / _folder(number), puzzle, of_pattern, resume=True)
-                so_far = PatternProgress(name, number, len(patterns), Position(depth=_depth(recipe)), {})
-                with nullcontext() if part is None else part.alone():
-                    learner = make_pattern_learner(puzzle, pattern, name, of_pattern, progress)
-                    so_far = _train(learner, so_far, part, report, should_stop)
-                parts.append(so_far)
-                if so_far.position.step < recipe.steps:
-                    return TrainedPatterns(chosen, networks, parts, is_finished=False)
-                networks.append(whole_network(learner))
-    finally:
-        torch.set_num_threads(threads)
+    with one_thread(), nullcontext() if run is None else run.alone():
+        for number, pattern in enumerate(patterns, start=1):
+            name = name_of(pattern, names)
+            of_pattern = replace(recipe, patterns=name)
+            part = None if run is None else Run(run.folder / _folder(number), puzzle, of_pattern, resume=True)
+            so_far = PatternProgress(name, number, len(patterns), Position(depth=_depth(recipe)), {})
+            with nullcontext() if part is None else part.alone():
+                learner = make_pattern_learner(puzzle, pattern, name, of_pattern, progress)
+                so_far = _train(learner, so_far, part, report, should_stop)
+            parts.append(so_far)
+            if so_far.position.step < recipe.steps:
+                return TrainedPatterns(chosen, networks, parts, is_finished=False)
+            networks.append(whole_network(learner))
     return TrainedPatterns(chosen, networks, parts, is_finished=True)
 
 
