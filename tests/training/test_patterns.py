@@ -193,11 +193,11 @@ def test_a_bundle_is_written_once_and_never_over_another(tmp_path: Path, monkeyp
         run = Run(tmp_path / "run", puzzle, rules, resume)
         kept = set_bundle_aside(run, puzzle, rules)
         done = train_patterns(puzzle, rules, run)
-        return done, kept, finish(run.folder, puzzle, done.patterns, done.networks, rules)
+        return done, kept, finish(run.folder, puzzle, done.patterns, done.networks, rules, "undershoot train")
 
     done, kept, path = trained(rules, resume=False)
     assert (kept, path) == (None, tmp_path / "run" / "bundle")
-    assert written == [(puzzle, TWO, done.networks, rules)]
+    assert written == [(puzzle, TWO, done.networks, rules, "undershoot train")]
     assert trained(rules, resume=True)[1:] == (None, None)
     longer = replace(rules, steps=80)
     _, kept, path = trained(longer, resume=True)

@@ -19,6 +19,8 @@ from undershoot.heuristics.combined import Largest
 from undershoot.heuristics.learned_patterns import LearnedPatterns
 from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.heuristics.patterns import PatternHeuristic, pattern_heuristic
+from undershoot.pattern_tables.cache import cached_seconds
+from undershoot.pattern_tables.looks import distinct_patterns
 from undershoot.pattern_tables.sets import is_part_of_set, pattern_set
 from undershoot.pattern_tables.tables import AUTO
 from undershoot.puzzles import catalogue
@@ -119,6 +121,12 @@ def heuristic(puzzle: Puzzle, name: str | Path, progress: Progress | None = None
     return loaded
 
 
+def are_cached(puzzle: Puzzle) -> bool:
+    """Whether the tables of the default set lie in the cache."""
+    patterns = distinct_patterns(pattern_set(puzzle).patterns)
+    return all(cached_seconds(pattern, puzzle.name) is not None for pattern in patterns)
+
+
 def _parts(name: str) -> list[str]:
     """The names that "+" joins; that of a set of patterns may have it, too."""
     parts: list[str] = []
@@ -161,9 +169,10 @@ def patterns(
 
 def default_heuristic(puzzle: Puzzle) -> str:
     """The name of the best that there is: learned, if such a bundle comes with the package; otherwise patterns, if the puzzle
-    has pieces, but for pancakes, where the gaps between neighbours are better."""
+    has pieces, but for pancakes, where the gaps between neighbours are better. Networks on patterns are for those who have not
+    made the tables."""
     if not puzzle.definition and (SHIPPED / puzzle.name).exists():
-        return "learned"
+        return PATTERNS if is_pattern_bundle(SHIPPED / puzzle.name) and are_cached(puzzle) else "learned"
     if puzzle.base_heuristic.pair_cost is not None:
         return "base"
     try:

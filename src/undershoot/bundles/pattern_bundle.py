@@ -37,9 +37,8 @@ from undershoot.bundles.vouched import VOUCHED
 from undershoot.errors import UndershootError
 from undershoot.files import write_folder
 from undershoot.guarantees import NO_GUARANTEE, PROVEN, Guarantee, Standing
-from undershoot.heuristics.learned_patterns import LearnedPatterns
+from undershoot.heuristics.learned_patterns import LearnedPatterns, learned_patterns
 from undershoot.heuristics.pattern_networks import PatternNetwork
-from undershoot.heuristics.patterns import sums_of_looks
 from undershoot.pattern_tables.looks import distinct_patterns
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.sets import pattern_set, piece_names
@@ -73,13 +72,7 @@ class PatternBundle:
     @cached_property
     def heuristic(self) -> LearnedPatterns:
         """The largest of the sums, with what is known of it here."""
-        chosen = pattern_set(self.puzzle, self.set_name)
-        by_pattern = {network.pattern.followed: network for network in self.networks}
-
-        def provide(pattern: Pattern) -> PatternNetwork:
-            return by_pattern[pattern.followed]
-
-        return LearnedPatterns(self.name, self.puzzle, chosen.pieces, sums_of_looks(chosen, provide), self.guarantee)
+        return learned_patterns(self.name, self.puzzle, self.set_name, self.networks, self.guarantee)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -263,13 +256,13 @@ class ToDict(Protocol):
         """All settings."""
 
 
-def write_pattern_bundle(path: Path, puzzle: Problem, set_name: str, networks: list[PatternNetwork], recipe: ToDict) -> None:
-    """What training ends with: nothing is known of it yet."""
+def write_pattern_bundle(
+    path: Path, puzzle: Problem, set_name: str, networks: list[PatternNetwork], recipe: ToDict, command: str
+) -> None:
+    """What training ends with: nothing is known of it yet. command: what makes it again."""
     if not isinstance(puzzle, Puzzle):
         raise UndershootError(f"only networks of puzzles are saved; {puzzle.name} is a problem of one's own")
-    settings = recipe.to_dict()
-    command = f"undershoot train {puzzle.name} --patterns {set_name} --steps {settings['steps']} --device {settings['device']}"
-    PatternBundle(puzzle, set_name, tuple(networks), settings, command).save(path)
+    PatternBundle(puzzle, set_name, tuple(networks), recipe.to_dict(), command).save(path)
 
 
 def patterns_of_bundle(puzzle: Puzzle, set_name: str) -> tuple[Pattern, ...]:

@@ -57,7 +57,7 @@ def solve(
     """Solve a state, a scramble, states of a file or random states, optimally if the heuristic allows.
 
     Where a learned heuristic comes with the package, that is used; otherwise patterns, whose tables are made on first use, or
-    for puzzles without pieces their own heuristic, `base`.
+    for puzzles without pieces their own heuristic, `base`. Networks on patterns give way to tables that were made already.
     """
     from undershoot.experiments.instances import scrambled_instances
     from undershoot.experiments.spreading import searching

@@ -13,15 +13,18 @@ from typing import Any, Protocol
 from undershoot.arrays import States
 from undershoot.errors import UndershootError, what_came
 from undershoot.experiments.executors import Workers, cluster
-from undershoot.guarantees import Heuristic
+from undershoot.guarantees import Guarantee, Heuristic
 from undershoot.heuristics.analytic import Additive, FewestPresses, LinearConflict
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.catalogue import HEURISTICS
 from undershoot.heuristics.catalogue import heuristic as named
 from undershoot.heuristics.combined import Largest
+from undershoot.heuristics.learned_patterns import LearnedPatterns, learned_patterns
 from undershoot.heuristics.neural import NeuralHeuristic
+from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.heuristics.patterns import PatternHeuristic, pattern_heuristic
 from undershoot.heuristics.table import TableHeuristic
+from undershoot.pattern_tables.looks import distinct_patterns
 from undershoot.pattern_tables.sets import pattern_set
 from undershoot.puzzles.catalogue import from_file
 from undershoot.puzzles.catalogue import puzzle as by_name
@@ -113,6 +116,17 @@ class PatternsByName:
 
 
 @dataclass(frozen=True, eq=False)
+class NetworksByPattern:
+    """Networks on the patterns of a set, which a worker finds by its name; with what is known of them here."""
+
+    name: str
+    set_name: str
+    guarantee: Guarantee
+    networks: tuple[tuple[Any, ...], ...]
+    """Of each, all but its pattern."""
+
+
+@dataclass(frozen=True, eq=False)
 class _Task:
     """What a worker needs to know besides the states."""
 
@@ -151,6 +165,11 @@ def _packed(heuristic: Heuristic) -> tuple[Any, ...]:
         return (replace(heuristic),)
     if isinstance(heuristic, PatternHeuristic):
         return (PatternsByName(heuristic.set_name),)
+    if isinstance(heuristic, LearnedPatterns) and heuristic.set_name is not None:
+        networks = tuple(
+            (one.network, one.residuals, one.thresholds, one.pairs, one.listed, one.listed_costs) for one in heuristic.networks
+        )
+        return (NetworksByPattern(heuristic.name, heuristic.set_name, heuristic.guarantee, networks),)
     is_ball = isinstance(heuristic, TableHeuristic) and heuristic.distances.radius is not None
     if not isinstance(heuristic, OURS) or heuristic.name not in HEURISTICS or is_ball:
         raise UndershootError(f"the heuristic {heuristic.name} cannot be sent to other machines; leave --scheduler out")
@@ -168,6 +187,13 @@ def _one(puzzle: Puzzle, part: Any) -> Heuristic:
         return named(puzzle, part)
     if isinstance(part, PatternsByName):
         return pattern_heuristic(puzzle, pattern_set(puzzle, part.name))
+    if isinstance(part, NetworksByPattern):
+        patterns = distinct_patterns(pattern_set(puzzle, part.set_name).patterns)
+        networks = [
+            PatternNetwork(pattern, replace(whole), replace(residuals), *others)
+            for pattern, (whole, residuals, *others) in zip(patterns, part.networks, strict=True)
+        ]
+        return learned_patterns(part.name, puzzle, part.set_name, networks, part.guarantee)
     if isinstance(part, CalibratedHeuristic):
         network = _one(puzzle, part.network)
         assert isinstance(network, NeuralHeuristic)

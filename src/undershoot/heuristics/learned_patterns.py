@@ -1,5 +1,6 @@
 """Sums and maxima of networks on patterns as a heuristic."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,11 +12,13 @@ from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
 from undershoot.heuristics.asked_networks import with_own_memory
 from undershoot.heuristics.network_looks import NetworkLooks, network_looks
 from undershoot.heuristics.pattern_networks import PatternNetwork
-from undershoot.heuristics.patterns import check_sum
+from undershoot.heuristics.patterns import check_sum, sums_of_looks
 from undershoot.heuristics.sliding_looks import can_slide
 from undershoot.heuristics.slot_networks import SlotNetworks, slot_networks
 from undershoot.kernels.guides import values_of
 from undershoot.pattern_tables.looks import Look
+from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.sets import pattern_set
 from undershoot.puzzles.pieces import Pieces
 from undershoot.puzzles.problem import Problem
 
@@ -30,6 +33,8 @@ class LearnedPatterns:
     sums: tuple[tuple[Look[PatternNetwork], ...], ...]
     """What these looks say is added; the largest sum counts."""
     guarantee: Guarantee = NO_GUARANTEE
+    set_name: str | None = None
+    """The set of patterns that these are the sums of, if it has a name."""
     rounding: Rounding = Rounding.INTEGER
 
     def __post_init__(self) -> None:
@@ -70,3 +75,16 @@ class LearnedPatterns:
             row = int(np.argmax(np.isnan(values)))
             raise MalformedState(f"state {row} lacks a piece of this puzzle: {states[row].tolist()}")
         return values
+
+
+def learned_patterns(
+    name: str, puzzle: Problem, set_name: str, networks: Sequence[PatternNetwork], guarantee: Guarantee = NO_GUARANTEE
+) -> LearnedPatterns:
+    """The sums of a set. networks: of its patterns in order; of those that a symmetry maps onto each other, of the first."""
+    chosen = pattern_set(puzzle, set_name)
+    by_pattern = {network.pattern.followed: network for network in networks}
+
+    def provide(pattern: Pattern) -> PatternNetwork:
+        return by_pattern[pattern.followed]
+
+    return LearnedPatterns(name, puzzle, chosen.pieces, sums_of_looks(chosen, provide), guarantee, set_name)

@@ -205,12 +205,14 @@ def set_bundle_aside(run: Run, puzzle: Problem, recipe: Recipe) -> Path | None:
     return kept
 
 
-def finish(run_dir: Path, puzzle: Problem, chosen: PatternSet, networks: list[PatternNetwork], recipe: Recipe) -> Path | None:
+def finish(
+    run_dir: Path, puzzle: Problem, chosen: PatternSet, networks: list[PatternNetwork], recipe: Recipe, command: str
+) -> Path | None:
     """Write the bundle, unless one is there, which is then left as it is; returns its path, None if nothing was written."""
     path = run_dir / "bundle"
     if path.exists() and any(path.iterdir()):
         return None
-    write_pattern_bundle(path, puzzle, chosen.name, networks, recipe)
+    write_pattern_bundle(path, puzzle, chosen.name, networks, recipe, command)
     return path
 
 
