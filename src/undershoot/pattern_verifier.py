@@ -138,16 +138,14 @@ class Board:
                     self.settle(cost, keys[some], blanks[some], weights, costs, seen, waiting)
         return costs
 
-    def settle(
-        self, cost: int, keys: Array, blanks: Array, weights: list[int], costs: Array, seen: Array, waiting: Any
-    ) -> None:
+    def settle(self, cost: int, keys: Array, at: Array, weights: list[int], costs: Array, seen: Array, waiting: Any) -> None:
         """Give arrangements with the blank on these cells their cost, if they are new, and note what leads to them."""
         one = self.word(1)
-        new = (seen[keys] >> blanks) & one == 0
-        keys, blanks = keys[new], blanks[new]
+        new = (seen[keys] >> at) & one == 0
+        keys, at = keys[new], at[new]
         cells = [(keys // weight % self.cells).astype(self.word) for weight in weights]
         bits = [one << cell for cell in cells]
-        blank = self.flood(one << blanks, np.bitwise_or.reduce(bits)) & ~seen[keys]
+        blank = self.flood(one << at, np.bitwise_or.reduce(bits)) & ~seen[keys]
         costs[keys[seen[keys] == 0]] = cost
         seen[keys] |= blank
         for number, (by, price, away) in enumerate(self.kinds):
@@ -201,10 +199,8 @@ class Network:
             self.pairs[pair] = np.zeros((n, n, widths[1]), np.int32)
             self.pairs[pair][apart] = self.layers[0][0][t * n * (n - 1) : (t + 1) * n * (n - 1)]
         whole = type(thresholds) is list and all(type(one) is int and abs(one) <= 2**24 for one in thresholds)
-        need(
-            whole and len(thresholds) == widths[-1] and about["step"] == self.step >= 1,
-            f"thresholds or step of {at} do not fit",
-        )
+        fits = whole and len(thresholds) == widths[-1] and about["step"] == self.step >= 1
+        need(fits, f"the thresholds or the step of network {at} do not fit")
         self.thresholds, none = np.array(thresholds, np.float64), np.zeros(0, np.uint8)
         self.listed, self.said = listed.get(f"{at}.numbers", none).astype(np.int64), listed.get(f"{at}.costs", none)
         inside = len(self.listed) == len(self.said) and ((self.listed >= 0) & (self.listed < perm(n, k))).all()
@@ -269,7 +265,7 @@ def verify(folder: Path) -> tuple[list[str], str]:
     )
     model, weights = load(folder / "model.safetensors", ";".join(layers))
     board, asked = Board(arrays, config["actions"]), arrays["looks.network"].tolist()
-    listed, exceptions, fingerprint = {}, None, board.fingerprint
+    listed, exceptions, fingerprint = dict[str, Array](), None, board.fingerprint
     if calibration["exceptions"] is not None:
         kinds = [LISTED.format(i, "U32" if perm(board.cells, k) < 2**32 else "U64") for i, k in enumerate(sizes)]
         listed, exceptions = load(folder / "exceptions.safetensors", ";".join(kinds))
@@ -297,6 +293,6 @@ def verify(folder: Path) -> tuple[list[str], str]:
     sums, above = len(set(arrays["looks.sum"].tolist())), sum(one["violations"] for one in checks)
     name, verdict = ascii(config["puzzle"])[1:-1][:99], "refuted" if wrong else "confirmed"
     lines = [f"{name}: every arrangement of {len(checks)} patterns enumerated, h above the cost on {above:,} of them."]
-    lines += [*(MEAN.format(**one) for one in checks), f"{len(asked)} looks are added up to {sums} sums: {additive}."]
+    lines += [*(MEAN.format(**one) for one in checks), f"{len(asked)} looks make up {sums} sums: {additive}."]
     lines += [f"The certificate is {verdict}, for the puzzle whose moves the bundle holds, whatever its name: fingerprint"]
     return wrong, "\n".join(lines) + f" {fingerprint}."

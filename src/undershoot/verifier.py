@@ -85,9 +85,7 @@ class Puzzle:
         self.fingerprint, self.cursor, self.goals = hashlib.sha256(b"".join(text)).hexdigest(), cursor, goals.T
         need(goals.size and (goals < modulus).all() and (modulus <= 256).all(), "no goal, or a value or modulus out of range")
         need(len(source) == (1 if cursor == -1 else len(modulus)) and len(names) == len(cost), "contexts or names do not fit")
-        need(
-            cursor == -1 or (((goals == cursor).sum(axis=1) == 1).all() and not shift.any()), "no cursor, or values that change"
-        )
+        need(cursor == -1 or (((goals == cursor).sum(axis=1) == 1).all() and not shift.any()), "no cursor, or values change")
         need((np.sort(source[legal == 1]) == np.arange(len(modulus))).all(), "a legal move does not permute the cells")
         need(((modulus[source[legal == 1]] == modulus) & (shift[legal == 1] < modulus)).all(), "a legal move leaves a modulus")
         self.modulus, self.places, word, product = modulus.tolist(), list[Any](), 0, 1
