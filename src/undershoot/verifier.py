@@ -8,6 +8,7 @@ import argparse
 import hashlib
 import json
 import math
+import runpy
 import sys
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -74,7 +75,7 @@ def arrays_of(data: bytes, schema: str) -> tuple[dict[str, Array], str]:
 
 
 class Puzzle:
-    """Moves, which must be bijections, and goals."""
+    """Goals, and moves (cell, source, shift, cost), bijections for states with the cursor, if there is one, in this cell."""
 
     def __init__(self, arrays: dict[str, Array], names: list[str]) -> None:
         order = [arrays[f"table.{name}"] for name in ("source", "shift", "modulus", "legal", "cost", "goals")]
@@ -84,8 +85,7 @@ class Puzzle:
         self.fingerprint, self.cursor, self.goals = hashlib.sha256(b"".join(text)).hexdigest(), cursor, goals.T
         need(goals.size and (goals < modulus).all() and (modulus <= 256).all(), "no goal, or a value or modulus out of range")
         need(len(source) == (1 if cursor == -1 else len(modulus)) and len(names) == len(cost), "contexts or names do not fit")
-        once = ((goals == cursor).sum(axis=1) == 1).all() and not shift.any()
-        need(cursor == -1 or once, "the cursor is not in every goal exactly once, or moves with a cursor change values")
+        need(cursor == -1 or (((goals == cursor).sum(axis=1) == 1).all() and not shift.any()), "no cursor, or values change")
         need((np.sort(source[legal == 1]) == np.arange(len(modulus))).all(), "a legal move does not permute the cells")
         need(((modulus[source[legal == 1]] == modulus) & (shift[legal == 1] < modulus)).all(), "a legal move leaves a modulus")
         self.modulus, self.places, word, product = modulus.tolist(), list[Any](), 0, 1
@@ -96,7 +96,6 @@ class Puzzle:
         self.words, self.key = word + 1, np.dtype("u8" if word == 0 else f"V{8 * word + 8}")
         effects = np.concatenate([source, shift, np.ones_like(source)], axis=2) * legal[:, :, None]
         kept = {effects[:, a].tobytes(): a for a in np.argsort(cost, kind="stable")[::-1]}  # of the same, the first cheapest
-        # A move (cell, source, shift, cost) is for states with the cursor, if there is one, in this cell.
         self.moves, self.moves_back = list[Any](), list[Any]()
         for c, a in (pair for pair in np.argwhere(legal) if pair[1] in kept.values()):
             price, by, back = int(cost[a]), shift[c, a].astype(np.uint16), np.argsort(source[c, a])
@@ -139,8 +138,7 @@ class Puzzle:
                 need(held <= MOST_KEYS, "there are more states than this verifier has room for, about 50 million")
             if not waiting:
                 return settled, costs
-            cost = min(waiting)
-            new = np.unique(np.concatenate(waiting.pop(cost)))
+            new = np.unique(np.concatenate(waiting.pop(cost := min(waiting))))
             new = new[~find(settled, new)[1]]
             places = np.searchsorted(settled, new)
             settled, costs = np.insert(settled, places, new), np.insert(costs, places, cost)
@@ -248,6 +246,8 @@ def verify(folder: Path) -> tuple[list[str], str]:
     """What is not as the certificate says, and what was found, in sentences."""
     paths = [folder / name for name in ("config.json", "calibration.json", "certificate.json")]
     (config, config_sum), (calibration, calibration_sum), (certificate, certificate_sum) = map(load, paths)
+    if config.get("format") == "undershoot pattern bundle 1":
+        return tuple(runpy.run_path(str(Path(__file__).with_name("pattern_verifier.py")))["verify"](folder))
     formats = [config.get("format"), certificate.get("format"), certificate.get("arithmetic")]
     need(formats == FORMATS, f"this verifier checks networks of whole numbers ({'; '.join(FORMATS)}), nothing else")
     [network], radius = config["networks"], certificate["radius"]

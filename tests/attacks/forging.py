@@ -73,7 +73,8 @@ def forge(
     if (folder / "certificate.json").exists():
         issued = read(folder / "certificate.json")
         issued["weights"], issued["calibration"] = sha256(folder / "model.safetensors"), checksum(fitted)
-        issued["inputs"] = stated["networks"][0]["inputs"]
+        inputs = [network["inputs"] for network in stated["networks"]]
+        issued["inputs"] = inputs if "set" in stated else inputs[0]
         if certificate is not None:
             certificate(issued)
         write(folder / "certificate.json", issued)

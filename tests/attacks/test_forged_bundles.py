@@ -225,6 +225,8 @@ REFUSED: dict[str, tuple[dict[str, Change], str]] = {
     "a mean of many digits": ({"certificate": lambda d: d.update(mean_h=10**400)}, "does not hold what a bundle holds"),
     "a supremum of many digits": ({"certificate": lambda d: d.update(supremum=10**400)}, "does not hold what a bundle holds"),
     "other names of moves": ({"config": lambda d: d.update(actions=["x"])}, "was made for another"),
+    "a puzzle in colours": ({"config": lambda d: d.update(puzzle="\x1b[31mtiles")}, r"not known here: '.x1b\[31mtiles'"),
+    "a puzzle elsewhere": ({"config": lambda d: d.update(puzzle="../secret.toml")}, r"not known here: '../secret.toml'"),
     "an encoding in colours": (
         {"config": lambda d: d["networks"][0].update(encoding="\x1b[31mcells")},
         r"no encoding '.x1b\[31mcells'",

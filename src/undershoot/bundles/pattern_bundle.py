@@ -2,7 +2,8 @@
 
 config.json              names the set, and for each network its pattern, by the cells of its pieces in the goal
 model.safetensors        N.layers.L.weight, .bias, .scale of network N
-puzzle.safetensors       the moves, h0 and parity; N.share, N.step: see `Residuals`
+puzzle.safetensors       the moves, h0 and parity; N.share, N.step: see `Residuals`; looks.network, looks.sum, looks.cells,
+                         looks.values: what is added and compared, through which symmetries
 calibration.json         the thresholds of each network
 exceptions.safetensors   N.numbers, N.costs: the arrangements that are looked up
 certificate.json         that every arrangement of every pattern was compared with its verified table
@@ -37,7 +38,7 @@ from undershoot.bundles.vouched import VOUCHED
 from undershoot.errors import UndershootError
 from undershoot.files import write_folder
 from undershoot.guarantees import NO_GUARANTEE, PROVEN, Guarantee, Standing
-from undershoot.heuristics.learned_patterns import LearnedPatterns, learned_patterns
+from undershoot.heuristics.learned_patterns import LearnedPatterns, learned_patterns, sums_of_networks
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.pattern_tables.looks import distinct_patterns
 from undershoot.pattern_tables.pattern import Pattern
@@ -100,6 +101,7 @@ class PatternBundle:
             "set": self.set_name,
             "patterns": [cells_of(network.pattern) for network in self.networks],
             "shares": digest_of_tensors(self._shares),
+            "looks": digest_of_tensors(self._looks),
             "inputs": [network.encoding.digest for network in self.networks],
             "weights": self.weights_digest,
             "calibration": self.calibration_digest,
@@ -155,9 +157,26 @@ class PatternBundle:
         return tensors
 
     @property
+    def _looks(self) -> Tensors:
+        table, numbers = self.puzzle.table, [id(network) for network in self.networks]
+        every = [
+            (number, look)
+            for number, group in enumerate(sums_of_networks(self.puzzle, self.set_name, self.networks))
+            for look in group
+        ]
+        as_it_is: tuple[AnyArray, AnyArray] = (np.arange(table.cells), np.arange(table.values))
+        images = [as_it_is if look.symmetry is None else look.symmetry[:2] for _, look in every]
+        return {
+            "looks.network": np.array([numbers.index(id(look.table)) for _, look in every], dtype=np.int32),
+            "looks.sum": np.array([number for number, _ in every], dtype=np.int32),
+            "looks.cells": np.array([cells for cells, _ in images], dtype=np.uint8),
+            "looks.values": np.array([values for _, values in images], dtype=np.uint8),
+        }
+
+    @property
     def arrays(self) -> Tensors:
         """All of puzzle.safetensors."""
-        return {**puzzle_arrays(self.puzzle, []), **self._shares}
+        return {**puzzle_arrays(self.puzzle, []), **self._shares, **self._looks}
 
     @cached_property
     def calibration_document(self) -> dict[str, Any]:

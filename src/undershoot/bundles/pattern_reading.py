@@ -11,14 +11,14 @@ from undershoot.bundles.bundle import ARRAYS, CALIBRATION, CERTIFICATE, CONFIG, 
 from undershoot.bundles.documents import digest, expect, read_bytes, read_signed
 from undershoot.bundles.names import bundle_folder
 from undershoot.bundles.pattern_bundle import CERTIFIED, FORMAT, METHODS, PatternBundle, cells_of, patterns_of_bundle
-from undershoot.bundles.reading import NUMBER, WRONG, contents_of, equal_tensors, tensors_in
-from undershoot.errors import UndershootError, UnknownPuzzle
+from undershoot.bundles.reading import NUMBER, WRONG, contents_of, equal_tensors, puzzle_of, tensors_in
+from undershoot.errors import UndershootError
 from undershoot.heuristics.families import BEYOND
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.residuals import Residuals, shares_of
-from undershoot.puzzles import catalogue
+from undershoot.pattern_tables.sets import pattern_set
 from undershoot.puzzles.puzzle import Puzzle
 
 
@@ -39,6 +39,10 @@ def read_pattern_bundle(path: str | Path, with_calibration: bool = True, with_ce
         _ = bundle.heuristic  # sums that cannot be added are refused here
     except WRONG as error:
         raise UndershootError(f"{folder} does not hold what a bundle holds: {error!r}") from error
+    except UndershootError as error:
+        if str(folder) in str(error):
+            raise
+        raise UndershootError(f"{folder} does not hold what a bundle holds: {error}") from error
     return bundle
 
 
@@ -47,17 +51,15 @@ def _read(folder: Path, name: str) -> PatternBundle:
     config = read_signed(path)
     expect(config, path, puzzle=str, fingerprint=str, networks=list, recipe=dict, command=str, sha256=dict, set=str)
     contents = contents_of(folder, config["sha256"])
+    puzzle = puzzle_of(folder, config, DEFINITION in contents)
     try:
-        puzzle = catalogue.from_file(folder / DEFINITION) if DEFINITION in contents else catalogue.puzzle(config["puzzle"])
-    except UnknownPuzzle as error:
-        raise UndershootError(f"{path} is for a puzzle that is not known here: {error}") from error
-    names = list(puzzle.table.action_names)
-    if (puzzle.table.fingerprint, puzzle.name, names) != (config["fingerprint"], config["puzzle"], config.get("actions")):
-        raise UndershootError(f"{folder} was made for another {config['puzzle']} than this version of undershoot has")
-    try:
-        patterns = patterns_of_bundle(puzzle, config["set"])
+        # A file should not speak in other words than ours, nor draw on a terminal.
+        is_ours = config["set"].isprintable() and pattern_set(puzzle, config["set"]).name == config["set"]
+        patterns = patterns_of_bundle(puzzle, config["set"]) if is_ours else ()
     except UndershootError as error:
         raise UndershootError(f"{path} names a set of patterns that {puzzle.name} does not have: {error}") from error
+    if not is_ours:
+        raise UndershootError(f"{path} names a set of patterns as no bundle does: {config['set'][:40]!a}")
     model = tensors_in(folder / MODEL, contents[MODEL])
     if len(patterns) != len(config["networks"]):
         raise UndershootError(f"{path} holds {len(config['networks'])} networks; the set {config['set']} needs {len(patterns)}")
@@ -72,7 +74,7 @@ def _read(folder: Path, name: str) -> PatternBundle:
     )
     if not equal_tensors(tensors_in(folder / ARRAYS, contents[ARRAYS]), bundle.arrays):
         raise UndershootError(
-            f"{folder / ARRAYS} holds another puzzle, or other shares of h0, than this version of undershoot has"
+            f"{folder / ARRAYS} holds another puzzle, other shares of h0 or other looks than this version of undershoot has"
         )
     if bundle.weights_digest != config["sha256"][MODEL]:
         raise UndershootError(f"{folder / MODEL} holds more, or something else, than the layers that {CONFIG} names")
@@ -116,6 +118,8 @@ def _with_calibration(folder: Path, bundle: PatternBundle) -> PatternBundle:
         if hashlib.sha256(data).hexdigest() != fields["exceptions"]:
             raise UndershootError(f"{folder / EXCEPTIONS} was changed: it does not match the checksum in {CALIBRATION}")
         listed = tensors_in(folder / EXCEPTIONS, data)
+    if listed and fields["method"] == METHODS[0]:
+        raise UndershootError(f"{path} lists arrangements, which the method {METHODS[0]} does not; calibrate again")
     networks = []
     for n, (network, thresholds) in enumerate(zip(bundle.networks, fields["thresholds"], strict=True)):
         if not all(isinstance(one, int) and not isinstance(one, bool) and abs(one) <= BEYOND for one in thresholds):

@@ -37,6 +37,7 @@ from undershoot.heuristics.neural import Network
 from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.plan import packing_of
 from undershoot.puzzles import catalogue
+from undershoot.puzzles.puzzle import Puzzle
 
 WRONG = (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError, RecursionError)
 """What wrong contents end in where no sentence of ours comes first."""
@@ -78,13 +79,7 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
     network = config["networks"][0]
     expect(network, path, encoding=str, canonical=bool, inputs=str, arithmetic=str, widths=list)
     contents = contents_of(folder, config["sha256"])
-    try:
-        puzzle = catalogue.from_file(folder / DEFINITION) if DEFINITION in contents else catalogue.puzzle(config["puzzle"])
-    except UnknownPuzzle as error:
-        raise UndershootError(f"{path} is for a puzzle that is not known here: {error}") from error
-    names = list(puzzle.table.action_names)
-    if (puzzle.table.fingerprint, puzzle.name, names) != (config["fingerprint"], config["puzzle"], config.get("actions")):
-        raise UndershootError(f"{folder} was made for another {config['puzzle']} than this version of undershoot has")
+    puzzle = puzzle_of(folder, config, DEFINITION in contents)
     bundle = Bundle(
         puzzle,
         _network(folder / MODEL, contents[MODEL], network["widths"], network["arithmetic"]),
@@ -102,6 +97,21 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
             f"{folder} was trained on another encoding of states than this version of undershoot has; train it again"
         )
     return bundle
+
+
+def puzzle_of(folder: Path, config: dict[str, Any], is_defined: bool) -> Puzzle:
+    """The puzzle that config.json names, by its definition in the folder or from the catalogue; no other file is read."""
+    path, name = folder / CONFIG, config["puzzle"]
+    if not name.isprintable() or (name.endswith(".toml") and not is_defined):
+        raise UndershootError(f"{path} is for a puzzle that is not known here: {name[:40]!a}")
+    try:
+        puzzle = catalogue.from_file(folder / DEFINITION) if is_defined else catalogue.puzzle(name)
+    except UnknownPuzzle as error:
+        raise UndershootError(f"{path} is for a puzzle that is not known here: {error}") from error
+    actions = list(puzzle.table.action_names)
+    if (puzzle.table.fingerprint, puzzle.name, actions) != (config["fingerprint"], name, config.get("actions")):
+        raise UndershootError(f"{folder} was made for another {name} than this version of undershoot has")
+    return puzzle
 
 
 def contents_of(folder: Path, checksums: dict[str, Any]) -> dict[str, bytes]:

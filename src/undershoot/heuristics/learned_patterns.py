@@ -80,11 +80,18 @@ class LearnedPatterns:
 def learned_patterns(
     name: str, puzzle: Problem, set_name: str, networks: Sequence[PatternNetwork], guarantee: Guarantee = NO_GUARANTEE
 ) -> LearnedPatterns:
+    """The heuristic of a set; networks as for `sums_of_networks`."""
+    sums = sums_of_networks(puzzle, set_name, networks)
+    return LearnedPatterns(name, puzzle, networks[0].pattern.pieces, sums, guarantee, set_name)
+
+
+def sums_of_networks(
+    puzzle: Problem, set_name: str, networks: Sequence[PatternNetwork]
+) -> tuple[tuple[Look[PatternNetwork], ...], ...]:
     """The sums of a set. networks: of its patterns in order; of those that a symmetry maps onto each other, of the first."""
-    chosen = pattern_set(puzzle, set_name)
     by_pattern = {network.pattern.followed: network for network in networks}
 
     def provide(pattern: Pattern) -> PatternNetwork:
         return by_pattern[pattern.followed]
 
-    return LearnedPatterns(name, puzzle, chosen.pieces, sums_of_looks(chosen, provide), guarantee, set_name)
+    return sums_of_looks(pattern_set(puzzle, set_name), provide)

@@ -15,7 +15,7 @@ from undershoot.pattern_tables.residuals import Residuals, code_counts, codes_at
 from undershoot.puzzles.encoding import Encoding
 
 MOST_LEVELS = 255
-"""That a listed arrangement may stand above h0's shares."""
+"""That a network may have, and that a listed arrangement may stand above h0's shares: searches remember them in a byte."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +35,11 @@ class PatternNetwork:
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
-        if len(self.thresholds) != self.network.widths[-1]:
-            raise UndershootError(f"{len(self.thresholds)} thresholds came for {self.network.widths[-1]} levels")
+        levels = self.network.widths[-1]
+        if len(self.thresholds) != levels or levels > MOST_LEVELS:
+            raise UndershootError(
+                f"{len(self.thresholds)} thresholds came for {levels} levels; at most {MOST_LEVELS} are allowed"
+            )
         if self.network.widths[0] != self.encoding.width:
             raise UndershootError(
                 f"the network takes {self.network.widths[0]} inputs, but arrangements of this pattern are encoded in "

@@ -92,8 +92,7 @@ def certify_patterns(subject: str | Path, progress: Progress | None = None) -> C
     if any(found.violations for found in findings):
         dataclasses.replace(bundle, certificate=None).save(folder)
         return CheckedPatterns(bundle, findings, None)
-    document = {"format": CERTIFIED, "puzzle": bundle.puzzle.name, **bundle.subject, "additivity": "checked", "checks": rows}
-    certified = dataclasses.replace(bundle, certificate=document, folder=None)
+    certified = dataclasses.replace(bundle, certificate=_document(bundle, rows), folder=None)
     certified.save(folder)
     trust.record(Passed.CERTIFICATE, certified.certificate_digest)
     return CheckedPatterns(certified, findings, folder / CERTIFICATE)
@@ -106,16 +105,31 @@ def check_patterns(subject: str | Path, progress: Progress | None = None) -> Che
     if bundle.certificate is None:
         raise UndershootError(f"{folder} has no certificate; certify it first: undershoot certify {folder}")
     findings, rows = _compared(bundle, progress)
-    differing = tuple(
-        f"{_called(bundle, network)}: {name} is {found[name]}, the certificate says {stated.get(name)}"
-        for network, found, stated in zip(bundle.networks, rows, bundle.certificate["checks"], strict=True)
-        for name in found
-        if found[name] != stated.get(name)
-    )
+    differing = _differing("", bundle.certificate | {"checks": None}, _document(bundle, rows) | {"checks": None})
+    for network, found, stated in zip(bundle.networks, rows, bundle.certificate["checks"], strict=True):
+        differing += _differing(f"{_called(bundle, network)}: ", stated, found)
     if differing or any(found.violations for found in findings):
         return CheckedPatterns(bundle, findings, None, differing)
     trust.record(Passed.CERTIFICATE, bundle.certificate_digest)
     return CheckedPatterns(bundle, findings, folder / CERTIFICATE)
+
+
+def _document(bundle: PatternBundle, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """All of certificate.json."""
+    return {"format": CERTIFIED, "puzzle": bundle.puzzle.name, **bundle.subject, "additivity": "checked", "checks": rows}
+
+
+def _differing(where: str, stated: dict[str, Any], expected: dict[str, Any]) -> tuple[str, ...]:
+    """In what a part of a certificate is not what it should be."""
+    more = [f"{where}there is {name!a:.40}, which no certificate has" for name in sorted(set(stated) - set(expected))]
+    return (
+        *more,
+        *(
+            f"{where}{name} is {value}, the certificate says {stated.get(name)!a:.80}"
+            for name, value in expected.items()
+            if (type(value), value) != (type(stated.get(name)), stated.get(name))
+        ),
+    )
 
 
 def _compared(bundle: PatternBundle, progress: Progress | None) -> tuple[tuple[PatternFindings, ...], list[dict[str, Any]]]:
