@@ -31,7 +31,7 @@ def of_catalogue(name: str, patterns: str) -> tuple[str, list[PatternNetwork], R
 def written(folder: Path, puzzle: Puzzle, patterns: str, listed: float = 0.0, certified: bool = True) -> Path:
     """Calibrated, with a share of arrangements listed, and certified by who runs this."""
     name, networks, rules = trained(puzzle, patterns) if puzzle.definition else of_catalogue(puzzle.name, patterns)
-    write_pattern_bundle(folder, puzzle, name, networks, rules)
+    write_pattern_bundle(folder, puzzle, name, networks, rules, "undershoot train")
     calibrate_patterns(folder, "exceptions" if listed else "exhaustive", listed)
     if certified:
         assert certify_patterns(folder).certificate is not None

@@ -159,11 +159,8 @@ class PatternBundle:
     @property
     def _looks(self) -> Tensors:
         table, numbers = self.puzzle.table, [id(network) for network in self.networks]
-        every = [
-            (number, look)
-            for number, group in enumerate(sums_of_networks(self.puzzle, self.set_name, self.networks))
-            for look in group
-        ]
+        sums = sums_of_networks(self.puzzle, self.set_name, self.networks)
+        every = [(number, look) for number, group in enumerate(sums) for look in group]
         as_it_is: tuple[AnyArray, AnyArray] = (np.arange(table.cells), np.arange(table.values))
         images = [as_it_is if look.symmetry is None else look.symmetry[:2] for _, look in every]
         return {
