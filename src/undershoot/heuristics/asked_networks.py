@@ -19,8 +19,8 @@ ONE, NONE = np.uint64(1), np.uint64(0)
 UNKNOWN = -1
 CODE_BITS = 48
 """The most that the codes of all pieces of a network take together."""
-REMEMBERED_BITS = 16
-"""2^16 arrangements are remembered, each by the last one that came to its place."""
+REMEMBERED_BITS = 18
+"""2^18 arrangements are remembered, each by the last one that came to its place."""
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 LEVEL_BITS = np.uint64(8)
 
@@ -32,7 +32,7 @@ class AskedNetworks(NamedTuple):
     bits: Number
     """How many the code of a piece takes; the first piece has the lowest."""
     remembered: U64
-    """uint64[2^16]: an arrangement and its network, and the levels that were passed."""
+    """uint64[2^r]: an arrangement and its network, and the levels that were passed."""
     listed: U64
     """uint64[2^q], likewise, of those that are listed, each at the first free place from its own on; 0 where none is."""
     desk: Desk
@@ -83,7 +83,7 @@ def _place_of(table: U64, key: Number) -> Number:
 def levels_of(asked: AskedNetworks, network: Number, code: Number) -> Number:
     """How many levels a network says of an arrangement: remembered, listed, or found out."""
     key = ((np.uint64(network) << np.uint64(CODE_BITS)) | code) + ONE
-    slot = (key * SPREAD) >> np.uint64(64 - REMEMBERED_BITS)
+    slot = _place_of(asked.remembered, key)
     known = asked.remembered[slot]
     if known >> LEVEL_BITS == key:
         return np.int64(known & np.uint64(255))
