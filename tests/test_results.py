@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from undershoot.bundles.bundle import SHIPPED
+from undershoot.bundles.pattern_reading import is_pattern_bundle, read_pattern_bundle
 from undershoot.bundles.reading import read_bundle
 
 ROOT = Path(__file__).parent.parent
@@ -18,6 +19,8 @@ TITLES = {
     "tiles-3x3": "8-puzzle",
     "cube-2x2": "2x2 cube",
 }
+ON_PATTERNS = [path.name for path in SHIPPED.iterdir() if is_pattern_bundle(path)]
+BUNDLES = sorted({path.name for path in SHIPPED.iterdir() if not path.name.endswith("-paper")} - {*ON_PATTERNS})
 SHOWN = ("h0", "MSE network", "paper, raw", "paper, exhaustive", "learned, certified", "perfect table")
 
 
@@ -72,7 +75,7 @@ def test_what_never_overestimates_does_not() -> None:
     assert all(row["overestimates"] == "0" for row in rows)
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in SHIPPED.iterdir() if not path.name.endswith("-paper")))
+@pytest.mark.parametrize("name", BUNDLES)
 def test_the_table_of_bundles_is_that_of_their_certificates(name: str) -> None:
     starts = tuple(f"| {name} | `{recipe}`" for recipe in ("exact", "label-free"))
     (line,) = (line for line in (ROOT / "docs" / "results.md").read_text().splitlines() if line.startswith(starts))
@@ -80,3 +83,11 @@ def test_the_table_of_bundles_is_that_of_their_certificates(name: str) -> None:
     size = read_bundle(name).learned_bytes
     moves = f"{found['inconsistent_edges']:,} of {found['edges']:,}"
     assert f"| {found['mean_h']:.4f} | {found['mean_true']:.4f} | {moves} | {size:,} |" in line
+
+
+@pytest.mark.parametrize("name", ON_PATTERNS)
+def test_what_is_told_of_networks_on_patterns_is_in_their_certificates(name: str) -> None:
+    told, bundle = (ROOT / "docs" / "patterns.md").read_text(), read_pattern_bundle(name)
+    assert f"{bundle.learned_bytes:,} bytes" in told
+    for row in json.loads((SHIPPED / name / "certificate.json").read_text())["checks"]:
+        assert f"| {row['arrangements']:,} | {row['mean_h']:.3f} | {row['mean_cost']:.3f} |" in told

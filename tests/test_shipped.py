@@ -11,13 +11,17 @@ import pytest
 import commands
 import undershoot as us
 from undershoot.bundles.bundle import SHIPPED
+from undershoot.bundles.loading import default_heuristic
+from undershoot.bundles.pattern_reading import is_pattern_bundle, read_pattern_bundle
 from undershoot.bundles.reading import read_bundle
 from undershoot.certification import check_every_state
 from undershoot.guarantees import OptimalityKind, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 
 PUZZLES = ("lights-out-3x3", "lights-out-5x5", "tiles-3x3", "cube-2x2")
-NAMES = sorted(path.name for path in SHIPPED.iterdir())
+EVERY = sorted(path.name for path in SHIPPED.iterdir())
+ON_PATTERNS = [name for name in EVERY if is_pattern_bundle(SHIPPED / name)]
+NAMES = [name for name in EVERY if name not in ON_PATTERNS]
 MOST_BYTES = 4_000_000
 LEAST = {
     "lights-out-3x3": 4.5,
@@ -66,6 +70,44 @@ def test_it_does_not_overestimate_on_states_near_and_far(name: str) -> None:
     assert (values <= np.repeat(np.arange(6), near.histogram)).all()
     far = heuristic.puzzle.sample(20_000, 5)
     assert (heuristic(far) <= us.oracle(heuristic.puzzle).distance(far)).all()
+
+
+def test_networks_on_patterns_are_certified_on_every_arrangement_and_small() -> None:
+    assert ON_PATTERNS == ["tiles-4x4"]
+    bundle = read_pattern_bundle("tiles-4x4")
+    assert sum(path.stat().st_size for path in (SHIPPED / "tiles-4x4").iterdir()) <= 2_000_000
+    assert bundle.guarantee.standing is Standing.PROVEN
+    assert bundle.certificate is not None
+    rows = bundle.certificate["checks"]
+    assert [row["checked"] for row in rows] == [57_657_600, 518_918_400]
+    assert [row["violations"] for row in rows] == [0, 0]
+    assert rows[0]["mean_h"] > 20.5
+    assert rows[1]["mean_h"] > 22.8
+    assert bundle.command in (SHIPPED / "tiles-4x4" / "README.md").read_text()
+
+
+def test_networks_on_patterns_stay_below_what_walks_cost_and_what_tables_prove() -> None:
+    puzzle = us.puzzle("15-puzzle")
+    learned, few = us.load("15-puzzle"), us.patterns(puzzle, "4-4-4-3")
+    walks = us.scramble(puzzle.table, np.arange(20_000) % 60, 3)
+    assert (learned(walks.states) <= np.arange(20_000) % 60).all()
+    boards = walks.states[45::600]
+    options = us.SearchOptions(algorithm=us.Algorithm.IDA)
+    proven = us.solve_many(puzzle, boards, few, options)
+    found = us.solve_many(puzzle, boards, learned, options)
+    assert [result.cost for result in found] == [result.cost for result in proven]
+    assert sum(result.generated for result in found) < sum(result.generated for result in proven)
+
+
+def test_the_fifteen_puzzle_is_solved_at_once_with_no_table_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNDERSHOOT_CACHE_DIR", str(tmp_path))
+    puzzle = us.puzzle("tiles-4x4")
+    assert default_heuristic(puzzle) == "learned"
+    result = us.solve(puzzle, puzzle.sample(1, 4), us.heuristic(puzzle, "learned"))
+    assert result.optimality.kind is OptimalityKind.PROVEN
+    assert not (tmp_path / "patterns").exists()
+    monkeypatch.setattr("undershoot.bundles.loading.cached_seconds", lambda pattern, name: 1.0)
+    assert default_heuristic(puzzle) == "patterns"
 
 
 def test_a_folder_of_the_same_name_does_not_take_the_place_of_what_comes_with_the_package(tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def plain(results: list[Result]) -> list[Result]:
         ("lights-out-3x3", "gf2"),
         ("lights-out-3x3", "paper"),
         (PYRAMINX, "zero"),
+        ("tiles-4x4", "learned"),
     ],
 )
 def test_answers_and_counters_are_those_of_this_machine(workers: Workers, name: str, heuristic: str) -> None:

@@ -236,18 +236,19 @@ class PatternBundle:
             )
             commands.append("undershoot certify RUN")
         names = piece_names(self.puzzle, self.networks[0].pattern.pieces)
+        found = [(f"{row['mean_h']:.4f}", f"{row['mean_cost']:.4f}") for row in (self.certificate or {}).get("checks", [])]
         rows = "".join(
             f"| {' '.join(names[p] for p in network.pattern.followed)} | {int(network.pattern.folded.size):,} "
-            f"| {' - '.join(map(str, network.network.widths))} | {len(network.listed):,} |\n"
-            for network in self.networks
+            f"| {' - '.join(map(str, network.network.widths))} | {len(network.listed):,} | {' | '.join(means)} |\n"
+            for network, means in zip(self.networks, found or [("-", "-")] * len(self.networks), strict=True)
         )
         made_by = "\n".join(commands)
         return f"""# {self.puzzle.name}: networks on the patterns {self.set_name}
 
 The largest of the sums that the set names. {known}
 
-| pieces | arrangements | widths | listed |
-|---|---|---|---|
+| pieces | arrangements | widths | listed | mean h | mean cost |
+|---|---:|---|---:|---:|---:|
 {rows}
 {WHOLE}. Made by
 
