@@ -11,6 +11,7 @@ certificate.json         that every arrangement of every pattern was compared wi
 
 import hashlib
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context, Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -226,10 +227,16 @@ class PatternBundle:
             files[CERTIFICATE] = signed(self.certificate)
         write_folder(folder, files)
 
+    def _listed_share(self) -> str:
+        """The option that lists as many arrangements again, and no more."""
+        count = sum(len(network.listed) for network in self.networks)
+        share = Decimal(count) / sum(int(network.pattern.folded.size) for network in self.networks)
+        return f" --listed {share.normalize(Context(prec=4, rounding=ROUND_CEILING))}" if count else ""
+
     def _card(self) -> str:
         known, commands = "Nothing is known about overestimates.", [self.command]
         if self.method is not None:
-            commands.append(f"undershoot calibrate RUN --method {self.method}")
+            commands.append(f"undershoot calibrate RUN --method {self.method}{self._listed_share()}")
         if self.certificate is not None:
             known = (
                 f"{PROVEN.sentence} {sum(row['checked'] for row in self.certificate['checks']):,} arrangements were checked."

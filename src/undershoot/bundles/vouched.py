@@ -13,5 +13,5 @@ VOUCHED: dict[str, str] = {
     "tiles-3x3-label-free": "bc12ae3a23d8f092cd0aa3a28ca2e98f403249a34573d5a03e9a2e08d89551f6",
     "tiles-3x3-paper": "0b7f5f65c3af524d6924b74c6b51ef6ed926aaf65359f64ee71af63f75a4fbac",
     "tiles-3x3-small": "95e1daaa9909f8bd892c115d677d9fb6c1cc5005a59148c684e7b38ad6cc5a98",
-    "tiles-4x4": "3f57e0c9d3b8236f211e15869fed5cc2c32ce187e45801a8003a097a2c78cca6",
+    "tiles-4x4": "6c281b4367257eaee1da2b0521ba33d00ee6487c87b814bbba03497f927a619a",
 }
