@@ -35,9 +35,13 @@ _HOMES = {
     "Recipe": "undershoot.training.recipe",
     "recipe": "undershoot.training.recipes",
     "train": "undershoot.training.loop",
+    "train_patterns": "undershoot.training.pattern_runs",
     "Wanted": "undershoot.calibration.calibrator",
     "calibrate": "undershoot.workflows.calibration",
     "compare_methods": "undershoot.workflows.methods",
+    "calibrate_patterns": "undershoot.workflows.pattern_bundles",
+    "certify_patterns": "undershoot.workflows.pattern_bundles",
+    "check_patterns": "undershoot.workflows.pattern_bundles",
     "certify": "undershoot.workflows.certification",
     "check": "undershoot.workflows.certification",
     "compare": "undershoot.experiments.comparison",
@@ -76,12 +80,16 @@ if TYPE_CHECKING:
     from undershoot.search.solving import solve as solve
     from undershoot.search.solving import solve_many as solve_many
     from undershoot.training.loop import train as train
+    from undershoot.training.pattern_runs import train_patterns as train_patterns
     from undershoot.training.recipe import Recipe as Recipe
     from undershoot.training.recipes import recipe as recipe
     from undershoot.workflows.calibration import calibrate as calibrate
     from undershoot.workflows.certification import certify as certify
     from undershoot.workflows.certification import check as check
     from undershoot.workflows.methods import compare_methods as compare_methods
+    from undershoot.workflows.pattern_bundles import calibrate_patterns as calibrate_patterns
+    from undershoot.workflows.pattern_bundles import certify_patterns as certify_patterns
+    from undershoot.workflows.pattern_bundles import check_patterns as check_patterns
     from undershoot.workflows.reproduction import reproduce as reproduce
 
 

@@ -193,7 +193,7 @@ def test_a_bundle_is_written_once_and_never_over_another(tmp_path: Path, monkeyp
         run = Run(tmp_path / "run", puzzle, rules, resume)
         kept = set_bundle_aside(run, puzzle, rules)
         done = train_patterns(puzzle, rules, run)
-        return done, kept, finish(run.folder, puzzle, done.patterns, done.networks, rules, "undershoot train")
+        return done, kept, finish(run.folder, done, "undershoot train")
 
     done, kept, path = trained(rules, resume=False)
     assert (kept, path) == (None, tmp_path / "run" / "bundle")

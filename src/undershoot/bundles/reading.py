@@ -29,6 +29,7 @@ from undershoot.bundles.bundle import (
 from undershoot.bundles.contents import puzzle_arrays
 from undershoot.bundles.documents import digest, expect, read_bytes, read_signed
 from undershoot.bundles.names import bundle_folder
+from undershoot.bundles.pattern_bundle import FORMAT as ON_PATTERNS
 from undershoot.errors import UndershootError, UnknownPuzzle
 from undershoot.guarantees import Guarantee, Rounding, Standing, Subject
 from undershoot.heuristics import wording
@@ -64,6 +65,10 @@ def read_bundle(path: str | Path, with_calibration: bool = True, with_certificat
 def _read_bundle(folder: Path, name: str) -> Bundle:
     path = folder / CONFIG
     config = read_signed(path)
+    if config.get("format") == ON_PATTERNS:
+        raise UndershootError(
+            f"{folder} holds networks on patterns; in Python use us.calibrate_patterns, us.certify_patterns, us.check_patterns"
+        )
     if config.get("format") != FORMAT:
         raise UndershootError(
             f"{path} is no bundle of this version of undershoot: its format is {str(config.get('format'))[:40]!r}, not "

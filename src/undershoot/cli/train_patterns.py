@@ -44,7 +44,7 @@ def train_on_patterns(puzzle: "Puzzle", recipe: "Recipe", folder: Path, command:
                     f"stopped at step {last.position.step:,} of {recipe.steps:,} on pattern {last.number} of {last.patterns}; "
                     f"{go_on}"
                 )
-            written = finish(run.folder, puzzle, trained.patterns, trained.networks, recipe, command)
+            written = finish(run.folder, trained, command)
             _tell(puzzle, recipe, run, trained, written is None, kept, as_json)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {go_on}") from None

@@ -50,11 +50,17 @@ class PatternProgress:
 class TrainedPatterns:
     """The end of a run on patterns, or how far it came when it was stopped."""
 
+    puzzle: Problem
+    recipe: Recipe
     patterns: PatternSet
     networks: list[PatternNetwork]
     """Of whole numbers, with thresholds of 0: nothing is known of them."""
     parts: list[PatternProgress]
     is_finished: bool
+
+    def save(self, folder: Path, command: str = "") -> None:
+        """Write a bundle, of which nothing is known yet. command: what makes it again."""
+        write_pattern_bundle(folder, self.puzzle, self.patterns.name, self.networks, self.recipe, command)
 
 
 Report = Callable[[PatternProgress], None]
@@ -73,7 +79,19 @@ def train_patterns(
     """Train a network on each pattern of the recipe's set, from the last checkpoints of `run` if there are any.
 
     Of patterns that a symmetry maps onto each other, on the first. report: called after every block of steps, on CUDA after
-    every evaluation. should_stop: asked after every block; the run then ends with a checkpoint.
+    every evaluation. should_stop: asked after every block; the run then ends with a checkpoint. progress: of tables that are
+    made.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> tiles = us.puzzle("tiles-2x3")
+        >>> rules = us.recipe(tiles, "exact", "1 2 / 3 4 5").with_settings(["steps=40", "batch=64", "hidden=[16]"])
+        >>> trained = us.train_patterns(tiles, rules)
+        >>> [len(network.pattern.followed) for network in trained.networks]
+        [2, 3]
+        >>> trained.save(Path("mine"))
+        >>> print(us.load("mine").guarantee)
+        nothing is known about overestimates
     """
     chosen = check_pattern_recipe(puzzle, recipe)
     patterns, names = distinct_patterns(chosen.patterns), piece_names(puzzle, chosen.pieces)
@@ -90,9 +108,9 @@ def train_patterns(
                 so_far = _train(learner, so_far, part, report, should_stop)
             parts.append(so_far)
             if so_far.position.step < recipe.steps:
-                return TrainedPatterns(chosen, networks, parts, is_finished=False)
+                return TrainedPatterns(puzzle, recipe, chosen, networks, parts, is_finished=False)
             networks.append(whole_network(learner))
-    return TrainedPatterns(chosen, networks, parts, is_finished=True)
+    return TrainedPatterns(puzzle, recipe, chosen, networks, parts, is_finished=True)
 
 
 def name_of(pattern: Pattern, names: Sequence[str]) -> str:
@@ -205,14 +223,12 @@ def set_bundle_aside(run: Run, puzzle: Problem, recipe: Recipe) -> Path | None:
     return kept
 
 
-def finish(
-    run_dir: Path, puzzle: Problem, chosen: PatternSet, networks: list[PatternNetwork], recipe: Recipe, command: str
-) -> Path | None:
+def finish(run_dir: Path, trained: TrainedPatterns, command: str) -> Path | None:
     """Write the bundle, unless one is there, which is then left as it is; returns its path, None if nothing was written."""
     path = run_dir / "bundle"
     if path.exists() and any(path.iterdir()):
         return None
-    write_pattern_bundle(path, puzzle, chosen.name, networks, recipe, command)
+    trained.save(path, command)
     return path
 
 

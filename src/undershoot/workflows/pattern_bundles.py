@@ -55,6 +55,15 @@ def calibrate_patterns(
     """Fit thresholds with which no arrangement is overestimated, and write them into the bundle; returns it and its place.
 
     method: exhaustive, or exceptions, which lists at most a share `listed` of all arrangements.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> tiles = us.puzzle("tiles-2x3")
+        >>> rules = us.recipe(tiles, "exact", "1 2 / 3 4 5").with_settings(["steps=40", "batch=64", "hidden=[16]"])
+        >>> us.train_patterns(tiles, rules).save(Path("mine"))
+        >>> bundle, folder = us.calibrate_patterns("mine", "exceptions", listed=0.1)
+        >>> bundle.method, str(folder)
+        ('exceptions', 'mine')
     """
     if method not in METHODS:
         raise UndershootError(
@@ -81,7 +90,19 @@ def calibrate_patterns(
 
 
 def certify_patterns(subject: str | Path, progress: Progress | None = None) -> CheckedPatterns:
-    """Compare every network with the verified table of its pattern, and write a certificate, which is recorded."""
+    """Compare every network with the verified table of its pattern, and write a certificate, which is recorded.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> tiles = us.puzzle("tiles-2x3")
+        >>> rules = us.recipe(tiles, "exact", "1 2 / 3 4 5").with_settings(["steps=40", "batch=64", "hidden=[16]"])
+        >>> us.train_patterns(tiles, rules).save(Path("mine"))
+        >>> calibrated = us.calibrate_patterns("mine")
+        >>> us.certify_patterns("mine").violations
+        0
+        >>> print(us.load("mine").guarantee)
+        never overestimates
+    """
     folder = bundle_folder(subject)
     bundle = read_pattern_bundle(subject, with_certificate=False)
     if bundle.method is None:
@@ -99,7 +120,17 @@ def certify_patterns(subject: str | Path, progress: Progress | None = None) -> C
 
 
 def check_patterns(subject: str | Path, progress: Progress | None = None) -> CheckedPatterns:
-    """Every arrangement anew against the certificate; what passes is recorded, and is then known here."""
+    """Every arrangement anew against the certificate; what passes is recorded, and is then known here.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> tiles = us.puzzle("tiles-2x3")
+        >>> rules = us.recipe(tiles, "exact", "1 2 / 3 4 5").with_settings(["steps=40", "batch=64", "hidden=[16]"])
+        >>> us.train_patterns(tiles, rules).save(Path("mine"))
+        >>> calibrated, certified = us.calibrate_patterns("mine"), us.certify_patterns("mine")
+        >>> [found.arrangements for found in us.check_patterns("mine").findings]
+        [30, 120]
+    """
     folder = bundle_folder(subject)
     bundle = read_pattern_bundle(subject)
     if bundle.certificate is None:
