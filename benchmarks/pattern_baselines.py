@@ -7,6 +7,7 @@ losses: the same network trained with our loss and with the cross-entropy one. `
 it puts above their cost before thresholds are fitted; then come the means with thresholds under which none is (each is compared
 with the table), with a share of the arrangements listed, and with all of those listed that were too high (a side table, after
 Samadi and others 2008), the last two over 262,144 arrangements drawn uniformly; `list` is their bytes, five for each.
+`read where it is largest` is for the cross-entropy loss, and proves nothing.
 
 tables: minima over blocks of neighbours in the table's own order; tables of fewer pieces; for patterns that symmetries map onto
 themselves, one entry for each class of arrangements. Half a byte an entry where no cost is above 14, otherwise a byte.
@@ -104,9 +105,22 @@ def with_thresholds(network: PatternNetwork, table: PatternTable, device: str) -
         (some,) = fit_within([made], round(share * size))
         figures[f"mean, {share:.2%} listed"] = round(drawn_mean(some, made), 4)
         figures[f"list, {share:.2%}"] = LISTED_BYTES * len(some.listed)
+    likeliest = read_at_the_largest(network, made)
+    figures["read where it is largest, before: mean"] = round(float(likeliest.mean()), 4)
+    figures["read where it is largest, before: too high"] = float((likeliest > made.sample.costs).mean())
     figures["mean, all that were too high listed"] = round(drawn_mean(network, made), 4)
     figures["list, all that were too high"] = LISTED_BYTES * before.violations
     return figures
+
+
+def read_at_the_largest(network: PatternNetwork, made: Fitting) -> I64:
+    """Values of the arrangements drawn, if levels are logarithms of the ratios of neighbours in a distribution, as the
+    cross-entropy loss has it: the cost that is likeliest. Thresholds cannot be fitted to that, but it is how such a network is
+    read elsewhere."""
+    whole, sample = network.network, made.sample
+    steps = np.cumsum(sample.sums * whole.scales[-1], axis=1)
+    likeliest = np.concatenate([np.zeros((len(steps), 1)), steps], axis=1).argmax(axis=1)
+    return np.asarray(sample.shares + network.residuals.step * likeliest, dtype=np.int64)
 
 
 def drawn_mean(network: PatternNetwork, made: Fitting) -> float:
