@@ -145,7 +145,8 @@ def tables(subject: Subject) -> Iterator[tuple[str, dict[str, Any]]]:
     shares = drawn_shares(puzzle, pattern)
     for most in (100_000, 350_000, 1_000_000, 2_000_000, 4_000_000):
         block = -(-packed_bytes(len(entries), table.largest) // most)
-        yield f"minima over blocks of {block}", {"bytes": -(-len(entries) // block), **minima(entries, block, shares)}
+        size = packed_bytes(-(-len(entries) // block), table.largest)
+        yield f"minima over blocks of {block}", {"bytes": size, **minima(entries, block, shares)}
     for fewer in subject.smaller:
         small = table_of(pattern_set(puzzle, fewer).patterns[0], puzzle.name)
         own, others = small.pattern, [p for p in pattern.followed if p not in small.pattern.followed]
