@@ -12,7 +12,7 @@ RUNGS = {
     **{"verifier": 0, "arrays": 0, "errors": 0},
     **{"files": 0.1, "trust": 0.2, "guarantees": 0.5, "puzzles": 1, "kernels": 2, "oracles": 3, "pattern_tables": 3.5},
     **{"heuristics": 4, "search": 5, "bundles": 6, "training": 7, "calibration": 7, "certification": 7},
-    **{"experiments": 8, "workflows": 8.5, "cli": 9, "__main__": 10},
+    **{"experiments": 8, "workflows": 8.5, "studio": 9, "cli": 9.5, "__main__": 10},
 }
 MODULES = sorted(PACKAGE.rglob("*.py"))
 

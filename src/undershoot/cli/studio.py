@@ -14,7 +14,9 @@ INSTALL = "the studio needs more packages: pip install 'undershoot[studio]', or 
 
 
 def studio(
-    host: Annotated[str, typer.Option(help="The address to listen on; others than 127.0.0.1 let other machines in.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; others than 127.0.0.1 let other machines in.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8642,
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
     runs: Annotated[Path, typer.Option(metavar="DIR", help="Runs with their bundles and reports.")] = Path("runs"),
@@ -39,8 +41,8 @@ def studio(
     _check_address(host, port)
     if host not in LOOPBACK:
         print(
-            f"undershoot: listening on {host}: whoever reaches this machine can use its processors and memory, write puzzle files "
-            f"and runs, and read what is in {runs} and {puzzles}. There is no password.",
+            f"undershoot: listening on {host}: whoever reaches this machine can use its processors and memory, write puzzle "
+            f"files and runs, and read what is in {runs} and {puzzles}. There is no password.",
             file=sys.stderr,
         )
     limits = Limits(seconds=max_seconds, memory=memory, waiting=queue)

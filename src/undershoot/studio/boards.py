@@ -49,4 +49,3 @@ class StillBoard(ui.element, component=BROWSER / "board.js"):
     def show(self, state: list[int]) -> None:
         """Another state."""
         self.run_method("show", state)
-

@@ -1,4 +1,4 @@
-"""The two folders that the studio reads and writes, and nothing outside them: runs with bundles and reports, and puzzle files."""
+"""The two folders that the studio reads and writes, and nothing outside them: runs (bundles, reports), and puzzle files."""
 
 import re
 from dataclasses import dataclass
@@ -81,7 +81,9 @@ class Folders:
 
     def bundles(self) -> list[str]:
         """Names of the runs that have a bundle."""
-        return self._names(self.runs, lambda path: (path / "bundle" / "config.json").exists() or (path / "config.json").exists())
+        return self._names(
+            self.runs, lambda path: (path / "bundle" / "config.json").exists() or (path / "config.json").exists()
+        )
 
     def trainings(self) -> list[str]:
         """Names of the runs that have a recipe."""
@@ -111,7 +113,9 @@ def inside(root: Path, *parts: str) -> Path:
     """root / parts, refused if a part is no plain name or if a link leads out of the folder."""
     for part in parts:
         if not NAME.fullmatch(part) or ".." in part:
-            raise UndershootError(f"{part[:60]!a} is no name of a file here; names are letters, digits and . _ + - and begin with one")
+            raise UndershootError(
+                f"{part[:60]!a} is no name of a file here; names are letters, digits and . _ + - and begin with one"
+            )
     path = root.joinpath(*parts)
     if not _is_inside(path, root):
         raise UndershootError(f"{'/'.join(parts)[:60]!a} leads out of its folder; only what lies in it is read")

@@ -149,7 +149,9 @@ def scramble_moves(puzzle: Puzzle, depth: int, seed: int) -> list[str]:
     if not 0 <= depth <= MOST_MOVES:
         raise UndershootError(f"a scramble of {depth} moves was asked for; allowed are 0 to {MOST_MOVES:,}")
     if not table.is_reversible:
-        raise NotAvailable(f"moves of {puzzle.name} cannot be undone, so a scramble may lead to a dead end; paste a state instead")
+        raise NotAvailable(
+            f"moves of {puzzle.name} cannot be undone, so a scramble may lead to a dead end; paste a state instead"
+        )
     names = np.array(table.action_names)
     if table.presses_commute:
         if depth > table.actions:

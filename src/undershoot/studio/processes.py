@@ -102,7 +102,9 @@ class Worker:
                 self._ending = f"it was ended after {seconds:g} seconds, the most that a task may take here"
                 self.kill()
             elif self.memory > memory:
-                self._ending = f"it was ended when it took more than {memory / 1e9:.1f} GB of memory, the most that a task may take here"
+                self._ending = (
+                    f"it was ended when it took more than {memory / 1e9:.1f} GB of memory, the most that a task may take here"
+                )
                 self.kill()
 
     def kill(self) -> None:

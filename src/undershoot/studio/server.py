@@ -1,10 +1,8 @@
 """The server: which page is where, and what happens at its beginning and end."""
 
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
+from fastapi import Response
 from fastapi.responses import RedirectResponse
 from nicegui import app, ui
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -12,7 +10,13 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from undershoot.studio.boards import BROWSER
 from undershoot.studio.folders import Folders
 from undershoot.studio.jobs import Limits
+from undershoot.studio.pages.help import help_page
+from undershoot.studio.pages.margins import margins_page
 from undershoot.studio.pages.play import play_page
+from undershoot.studio.pages.race import race_page
+from undershoot.studio.pages.reports import report_file, reports_page
+from undershoot.studio.pages.train import train_page
+from undershoot.studio.pages.watch import watch_page
 from undershoot.studio.studio import Studio
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -53,14 +57,43 @@ def _add_routes(studio: Studio) -> None:
     app.add_static_files("/browser", BROWSER)
     ui.add_head_html(HEAD, shared=True)
 
-    @app.get("/")
-    def start() -> RedirectResponse:
-        return RedirectResponse(FIRST)
-
-    @app.get("/play")
-    def play_any() -> RedirectResponse:
-        return RedirectResponse(FIRST)
+    for old, new in {"/": FIRST, "/play": FIRST, "/race": "/race/tiles-3x3"}.items():
+        _redirect(old, new)
 
     @ui.page("/play/{name}")
     def play(name: str, state: str = "") -> None:
         play_page(studio, name, state)
+
+    @ui.page("/race/{name}")
+    def race(name: str, state: str = "") -> None:
+        race_page(studio, name, state)
+
+    @ui.page("/watch")
+    def watch(puzzle: str = "", state: str = "") -> None:
+        watch_page(studio, puzzle, state)
+
+    @ui.page("/margins")
+    def margins(bundle: str = "") -> None:
+        margins_page(studio, bundle)
+
+    @ui.page("/train")
+    def train() -> None:
+        train_page(studio)
+
+    @ui.page("/reports")
+    def reports(name: str = "") -> None:
+        reports_page(studio, name)
+
+    @app.get("/report/{name}/{path:path}")
+    def report(name: str, path: str) -> Response:
+        return report_file(studio, name, path)
+
+    @ui.page("/help")
+    def help_() -> None:
+        help_page()
+
+
+def _redirect(old: str, new: str) -> None:
+    @app.get(old)
+    def there() -> RedirectResponse:
+        return RedirectResponse(new)

@@ -38,6 +38,7 @@ def main() -> None:
             def tell(event: dict[str, Any]) -> None:
                 _say(channel, lock, {"event": event})
 
+            answer: dict[str, Any]
             try:
                 answer = {"done": TASKS[request["task"]](request["arguments"], tell, stop.is_set)}
             except UndershootError as error:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from undershoot.errors import UndershootError
@@ -77,20 +78,24 @@ class KnownCard:
     def _row(self, row: dict[str, Any], true_cost: int | None, top: float) -> str:
         name = f'<div class="name" title="{escaped(row["about"])}">{escaped(row["name"])}</div>'
         if "error" in row:
-            return f'<div class="us-known-row">{name}<div></div><div></div><div class="said">{escaped(row["error"])}</div></div>'
+            return (
+                f'<div class="us-known-row">{name}<div></div><div></div><div class="said">{escaped(row["error"])}</div></div>'
+            )
         over = true_cost is not None and row["h"] > true_cost
         mark = "" if true_cost is None else f'<u style="left: {100 * true_cost / top:.1f}%" title="true cost {true_cost}"></u>'
         bar = f'<div class="us-bar"><i style="width: {100 * row["h"] / top:.1f}%"></i>{mark}</div>'
         flag = badge("over", "overestimates here") if over else ""
-        said = f'<div class="said">{flag}{badge(row["standing"], row["label"])}<span>{escaped(row["sentence"])}</span><span class="about">{escaped(row["about"])}</span></div>'
+        words = f'<span>{escaped(row["sentence"])}</span><span class="about">{escaped(row["about"])}</span>'
+        said = f'<div class="said">{flag}{badge(row["standing"], row["label"])}{words}</div>'
         classes = "us-known-row is-over" if over else "us-known-row"
-        return f'<div class="{classes}" data-heuristic="{escaped(row["name"])}">{name}{bar}<div class="us-h">{row["h"]:g}</div>{said}</div>'
+        value = f'<div class="us-h">{row["h"]:g}</div>'
+        return f'<div class="{classes}" data-heuristic="{escaped(row["name"])}">{name}{bar}{value}{said}</div>'
 
     def _show_offers(self) -> None:
         self.offers.clear()
         with self.offers:
             for offer in self.answer.get("offers", []):
-                button(offer["text"], lambda offer=offer: self._make(offer["name"]), name=f"make-{offer['name']}")  # type: ignore[misc]
+                button(offer["text"], partial(self._make, offer["name"]), name=f"make-{offer['name']}")
 
     def _make(self, name: str) -> None:
         arguments = {"puzzle": self.studio.folders.puzzle_reference(self.game.name), "name": name}
@@ -110,5 +115,6 @@ class KnownCard:
             busy = "" if of else " is-busy"
             share = 100 * done / of if of else 0
             words = escaped(job.event.get("text", "at work"))
-            self.making.set_content(f'<div class="us-small">{words}</div><div class="us-progress{busy}"><i style="width:{share:.0f}%"></i></div>')
-
+            self.making.set_content(
+                f'<div class="us-small">{words}</div><div class="us-progress{busy}"><i style="width:{share:.0f}%"></i></div>'
+            )

@@ -9,13 +9,22 @@ from undershoot.puzzles.catalogue import FAMILIES
 from undershoot.studio.elements import box, markup, said, text
 from undershoot.studio.studio import Studio
 
-PAGES = {"play": "Play", "race": "Race", "watch": "Watch", "margins": "Margins", "train": "Train", "reports": "Reports", "help": "Help"}
+PAGES = {
+    "play": "Play",
+    "race": "Race",
+    "watch": "Watch",
+    "margins": "Margins",
+    "train": "Train",
+    "reports": "Reports",
+    "help": "Help",
+}
 OF_A_PUZZLE = ("play", "race")
 MORE = ("lights-out-4x4", "tiles-2x3", "tiles-3x4", "pancake-6")
 LOGO = (
     '<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" fill="var(--accent)"/>'
     '<path d="M6 9h20" stroke="var(--accent-ink)" stroke-width="2.6" stroke-linecap="round" stroke-dasharray="1.5 4"/>'
-    '<path d="M6 24c5 0 6-9 10-9s5 6 10 0" fill="none" stroke="var(--accent-ink)" stroke-width="2.6" stroke-linecap="round"/></svg>'
+    '<path d="M6 24c5 0 6-9 10-9s5 6 10 0" fill="none" stroke="var(--accent-ink)" stroke-width="2.6" stroke-linecap="round"/>'
+    "</svg>"
 )
 DARK = """() => {
   Quasar.Dark.toggle();
@@ -39,7 +48,9 @@ def page(here: str, title: str, lead: str = "", puzzle: str = "") -> Iterator[No
                 link.props["href"] = f"/{name}/{puzzle}" if puzzle and name in OF_A_PUZZLE else f"/{name}"
                 if name == here:
                     link.props["aria-current"] = "page"
-        toggle = text("◐", "us-round", "button").props('type=button data-do=dark title="Dark or light" aria-label="Dark or light"')
+        toggle = text("◐", "us-round", "button").props(
+            'type=button data-do=dark title="Dark or light" aria-label="Dark or light"'
+        )
         toggle.on("click", js_handler=DARK)
     with box("us-page", "main"):
         if title:

@@ -42,7 +42,9 @@ class Playing:
         with box("us-columns"):
             with box("us-stack"), box("us-card"):
                 with box("us-row"):
-                    Choice("", puzzle_options(studio, game.name), game.name, self._open, pick=True).element.props["aria-label"] = "Puzzle"
+                    Choice("", puzzle_options(studio, game.name), game.name, self._open, pick=True).element.props[
+                        "aria-label"
+                    ] = "Puzzle"
                     text(game.puzzle.summary, "us-soft us-grow")
                 self.board = Board(game, self.act, self.go)
                 self._controls()
@@ -63,7 +65,9 @@ class Playing:
                 button("Any state", self.draw, name="draw")
                 button("Reset", self.reset, name="reset")
         with box("us-row").style("align-items: flex-end"):
-            self.text = Field("State or scramble", "", classes="is-wide", placeholder=self.game.text, data_do="text", spellcheck="false")
+            self.text = Field(
+                "State or scramble", "", classes="is-wide", placeholder=self.game.text, data_do="text", spellcheck="false"
+            )
             self.text.element.on("keydown.enter", self.read)
             button("Set", self.read, name="set")
             button("Copy address", self._copy, name="copy")
@@ -73,11 +77,23 @@ class Playing:
         with ui.element("details").classes("us-more"):
             text("Another size, or a puzzle of your own", tag="summary")
             with box("us-row").style("align-items: flex-end"):
-                self.other = Field("Any name of the catalogue", "", classes="is-wide", placeholder="lights-out-4x6, tiles-3x4, topspin-12-4", data_do="other")
+                self.other = Field(
+                    "Any name of the catalogue",
+                    "",
+                    classes="is-wide",
+                    placeholder="lights-out-4x6, tiles-3x4, topspin-12-4",
+                    data_do="other",
+                )
                 self.other.element.on("keydown.enter", lambda: self._open(self.other.value))
                 button("Open", lambda: self._open(self.other.value), name="open")
             with box("us-stack").style("margin-top: .8rem; gap: .6rem"):
-                self.file = Field("A puzzle file (TOML)", "", "textarea", placeholder='name = "my-puzzle"\ngoal = "A B C"\n\n[moves]\nX = "(1 2 3)"', data_do="file")
+                self.file = Field(
+                    "A puzzle file (TOML)",
+                    "",
+                    "textarea",
+                    placeholder='name = "my-puzzle"\ngoal = "A B C"\n\n[moves]\nX = "(1 2 3)"',
+                    data_do="file",
+                )
                 with box("us-row"):
                     button("Keep and open it", self.add, name="add")
                     markup(f'<span class="us-small">It is kept in <code>{self.studio.folders.puzzles}</code>.</span>')

@@ -121,13 +121,18 @@ class SolveCard:
         if "expanded" in event:
             seconds = event.get("seconds", 0.0)
             self.figures.set_content(
-                figure("expanded", f"{event['expanded']:,}") + figure("seconds", f"{seconds:.1f}")
+                figure("expanded", f"{event['expanded']:,}")
+                + figure("seconds", f"{seconds:.1f}")
                 + figure("expanded a second", f"{event['expanded'] / max(seconds, 1e-3):,.0f}")
             )
 
     def _stopped(self, event: dict[str, Any]) -> None:
         lower, upper = event.get("lower"), event.get("upper")
-        words = "Stopped before anything was found out." if lower is None else f"Stopped. No solution costs less than {lower}, proven."
+        words = (
+            "Stopped before anything was found out."
+            if lower is None
+            else f"Stopped. No solution costs less than {lower}, proven."
+        )
         if upper is not None:
             words += f" A solution of cost {upper} was found on the way."
             if self.quick and self.start == self.game.state.tobytes():
@@ -165,8 +170,13 @@ def bounds(lower: int, upper: int | None) -> str:
         gap = f'<div class="gap is-met" style="left:0;right:{100 - left:.1f}%"></div>'
         return f'<div class="us-bounds is-met"><div class="line"></div>{gap}{mark}</div>'
     right = 0.0 if upper is None else 100 - 100 * upper / top
-    marks = f'<div class="mark is-lower" style="left:{left:.1f}%" data-bound="lower">{lower}<small>no solution is cheaper</small></div>'
+    marks = _mark("lower", lower, left, "no solution is cheaper")
     if upper is not None:
-        marks += f'<div class="mark is-upper" style="left:{100 - right:.1f}%" data-bound="upper">{upper}<small>best found</small></div>'
+        marks += _mark("upper", upper, 100 - right, "best found")
     gap = f'<div class="gap" style="left:{left:.1f}%;right:{right:.1f}%"></div>'
     return f'<div class="us-bounds"><div class="line"></div>{gap}{marks}</div>'
+
+
+def _mark(which: str, cost: int, at: float, words: str) -> str:
+    style = f'style="left:{at:.1f}%" data-bound="{which}"'
+    return f'<div class="mark is-{which}" {style}>{cost}<small>{words}</small></div>'

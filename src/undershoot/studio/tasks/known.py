@@ -114,14 +114,18 @@ def offers(puzzle: Puzzle, references: dict[str, str]) -> list[dict[str, str]]:
     """What could be made, and what it would take."""
     result = []
     if "table" not in references and fits(puzzle):
-        result.append({"name": "table", "text": f"Enumerate all {count_text(puzzle.space.size)} states: then every true cost is known"})
+        result.append(
+            {"name": "table", "text": f"Enumerate all {count_text(puzzle.space.size)} states: then every true cost is known"}
+        )
     if "patterns" not in references:
         try:
             chosen = pattern_set(puzzle)
         except UndershootError:
             return result
         size = sum(int(pattern.folded.size) for pattern in chosen.patterns)
-        result.append({"name": "patterns", "text": f"Make the pattern tables {chosen.name}, {size / 1e6:,.1f} MB: strong, and proven"})
+        result.append(
+            {"name": "patterns", "text": f"Make the pattern tables {chosen.name}, {size / 1e6:,.1f} MB: strong, and proven"}
+        )
     return result
 
 

@@ -108,7 +108,8 @@ def _joined(result: Result, quick: Result) -> Result:
 def statement(result: Result) -> str:
     """What is proven, in a sentence or two."""
     if result.cost is None:
-        return f"{result.status.sentence[0].upper()}{result.status.sentence[1:]}. No solution costs less than {result.lower_bound}."
+        ended = result.status.sentence
+        return f"{ended[0].upper()}{ended[1:]}. No solution costs less than {result.lower_bound}."
     gap = result.cost - result.lower_bound
     rest = "" if gap == 0 else f" No solution costs less than {result.lower_bound}."
     stopped = "" if not result.status.is_limit else f" The search {result.status.sentence}."
