@@ -1,5 +1,6 @@
 """The server: which page is where, and what happens at its beginning and end."""
 
+import logging
 import sys
 
 from fastapi import Response
@@ -27,6 +28,7 @@ HEAD = '<link rel="stylesheet" href="/browser/style.css"><link rel="icon" href="
 def serve(folders: Folders, limits: Limits, host: str, port: int, open_browser: bool) -> None:
     """Serve until somebody ends it."""
     studio = Studio(folders, limits)
+    logging.getLogger("uvicorn.error").addFilter(_GoneVisitors())
     _add_routes(studio)
     app.on_startup(studio.open)
     app.on_shutdown(studio.close)
@@ -46,6 +48,15 @@ def serve(folders: Folders, limits: Limits, host: str, port: int, open_browser: 
         binding_refresh_interval=None,
         reconnect_timeout=10.0,
     )
+
+
+class _GoneVisitors(logging.Filter):
+    """A visitor who leaves before a page is sent is no fault that anybody should read about."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is written."""
+        error = record.exc_info[1] if record.exc_info else None
+        return not (isinstance(error, RuntimeError) and str(error) == "No response returned.")
 
 
 def _say_where(host: str, port: int) -> None:

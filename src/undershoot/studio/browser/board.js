@@ -302,6 +302,8 @@ export default {
     set(frames, at, play) {
       this.playing = false;
       this.turn = (this.turn || 0) + 1;
+      // Whoever pasted a state goes on with the board, by its keys.
+      if (document.activeElement && document.activeElement.matches("[data-do=text]")) document.activeElement.blur();
       this.frames = frames;
       this.at = at;
       this.queue = this.queue.then(() => this.settle());

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from nicegui import ui
+
 from undershoot.errors import UndershootError
 from undershoot.studio.elements import badge, box, button, escaped, markup, text
 from undershoot.studio.games import Game
@@ -21,13 +23,14 @@ class KnownCard:
         self.proven_cost: tuple[bytes, int] | None = None
         """A state, and its cost as a search has proven it."""
         self.listeners: list[Callable[[], None]] = []
+        self.client = ui.context.client
         self._asking: asyncio.Task[None] | None = None
         self._is_outdated = False
         with box("us-card").props("data-card=known"):
             with box("us-row"):
                 text("What is known here", "us-grow", "h2")
                 self.true = markup("")
-            self.rows = markup("", "us-known")
+            self.rows = markup('<div class="us-progress is-busy"><i></i></div>', "us-known")
             self.offers = box("us-row")
             self.making = markup("")
 
@@ -38,7 +41,7 @@ class KnownCard:
             self._asking = asyncio.create_task(self._ask())
 
     async def _ask(self) -> None:
-        while self._is_outdated:
+        while self._is_outdated and not self.client.is_deleted:
             self._is_outdated = False
             try:
                 arguments = {
@@ -48,9 +51,12 @@ class KnownCard:
                 }
                 self.answer = await self.studio.ask("known", arguments)
             except UndershootError as error:
+                if self.client.is_deleted:
+                    return
                 self.rows.set_content(f'<div class="us-said is-wrong">{escaped(error)}</div>')
                 continue
-            self._show()
+            if not self.client.is_deleted:
+                self._show()
 
     @property
     def heuristics(self) -> list[str]:
@@ -95,7 +101,7 @@ class KnownCard:
         self.offers.clear()
         with self.offers:
             for offer in self.answer.get("offers", []):
-                button(offer["text"], partial(self._make, offer["name"]), name=f"make-{offer['name']}")
+                button(offer["text"], partial(self._make, offer["name"]), "is-offer", name=f"make-{offer['name']}")
 
     def _make(self, name: str) -> None:
         arguments = {"puzzle": self.studio.folders.puzzle_reference(self.game.name), "name": name}

@@ -45,7 +45,7 @@ class Playing:
                     Choice("", puzzle_options(studio, game.name), game.name, self._open, pick=True).element.props[
                         "aria-label"
                     ] = "Puzzle"
-                    text(game.puzzle.summary, "us-soft us-grow")
+                    text(game.puzzle.summary, "us-soft us-grow us-summary")
                 self.board = Board(game, self.act, self.go)
                 self._controls()
                 self.saying = Saying()

@@ -17,6 +17,8 @@ from undershoot.studio.studio import Studio
 
 LEAD = "The same instance for each heuristic. A stronger one expands less; whether that is quicker, the clock says."
 MOST_RUNNERS = 6
+USUAL = ("learned", "patterns", "linear-conflict", "paper", "table", "base")
+"""Runners that are chosen at first, if they are at hand: three that differ."""
 
 
 def race_page(studio: Studio, name: str, state: str) -> None:
@@ -78,7 +80,8 @@ class Race:
             self.saying.say(str(error))
             return
         names = [row["name"] for row in answer["rows"] if "error" not in row]
-        self.chosen = {name: number < 3 for number, name in enumerate(names)}
+        usual = [name for name in USUAL if name in names][:3] or names[:3]
+        self.chosen = {name: name in usual for name in names}
         with self.runners:
             for name, is_chosen in self.chosen.items():
                 with ui.element("label").classes("us-check"):

@@ -35,6 +35,7 @@ class Training:
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
+        self._last: tuple[str, int, int, Stage | None] | None = None
         self.shown = next((name for name, job in studio.trainings.items() if not job.is_over), next(iter(studio.trainings), ""))
         with box("us-columns"):
             with box("us-stack"):
@@ -166,19 +167,18 @@ class Training:
     def _refresh(self) -> None:
         job, rows = self.studio.trainings.get(self.shown), self.studio.metrics.get(self.shown, [])
         state = (self.shown, len(rows), rows[-1]["steps"] if rows else 0, None if job is None else job.stage)
-        if state == getattr(self, "_last", None):
+        if state == self._last:
             return
-        was_over = getattr(self, "_was_over", True)
-        self._last: Any = state
+        was_stage = None if self._last is None else self._last[3]
+        self._last = state
         is_over = job is None or job.is_over
-        self._was_over = is_over
         self.heading.say(self.shown or "No run is shown")
         enable(self.stop_button, not is_over)
         enable(self.go_button, is_over and bool(self.shown) and not self._has_ended(job))
         self._show_metrics(rows)
         if job is not None:
             self._say_stage(job)
-        if is_over and not was_over:
+        if state[3] != was_stage:
             self._list_runs()
 
     def _has_ended(self, job: Job | None) -> bool:
@@ -191,7 +191,8 @@ class Training:
             self.saying.set_content(said(job.error, "is-wrong"))
         elif job.stage is Stage.DONE and job.result is not None:
             if job.result["is_finished"]:
-                words = f"Finished. The bundle {self.shown} is in all lists. Nothing is known about overestimates until it is calibrated."
+                known = "Nothing is known about overestimates until it is calibrated."
+                words = f"Finished. The bundle {self.shown} is in all lists. {known}"
                 self.saying.set_content(said(words))
             else:
                 self.saying.set_content(

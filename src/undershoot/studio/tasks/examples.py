@@ -58,9 +58,9 @@ def example(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], boo
         name = "the paper's recipe and offset"
         fitted, needed = made.wrong.calibration.margin, made.certified.calibration.margin
         about = (
-            f"Trained just now by the paper's recipe on {puzzle.name} (seed {made.seed}), with the offset {fitted:.3f} that its "
-            f"equation gives for {LABELS:,} scrambles, rounded up to whole costs, which no estimate below the cost minds. The "
-            f"margin that every state asks for is {needed:.3f}."
+            f"Trained just now by the paper's recipe on {puzzle.name} (seed {made.seed}). Its equation gives the offset "
+            f"{fitted:.3f} for {LABELS:,} scrambles; every state together asks for {needed:.3f}. (Values are rounded up to "
+            "whole costs, which no estimate below the cost minds.)"
         )
     else:
         name = "squared error"
