@@ -1,6 +1,6 @@
 """The studio: seconds to the first board, how fast a click is answered while a search runs, and the server's memory.
 
-    python benchmarks/studio.py [--seconds 30] [--solves 200]
+Run it with python benchmarks/studio.py [--seconds 30] [--solves 200].
 """
 
 import argparse

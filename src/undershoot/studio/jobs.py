@@ -84,6 +84,7 @@ class Jobs:
         self.idle: list[Worker] = []
         self._room = asyncio.Semaphore(limits.at_once)
         self._preparing: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     def submit(
         self,
@@ -115,7 +116,9 @@ class Jobs:
                 job.stage = Stage.RUNNING
                 job.worker = await self._take()
                 self._say(job)
-                await self._do(job, job.worker)
+                if job.stage is Stage.RUNNING:  # nobody stopped it while its process started
+                    await self._do(job, job.worker)
+                await self._put_back(job.worker)
         finally:
             self.jobs.remove(job)
             self._say(job)
@@ -134,10 +137,14 @@ class Jobs:
             job.error, job.is_crash, stage = str(error), isinstance(error, Crashed), Stage.FAILED
         if job.stage is Stage.RUNNING:
             job.stage = stage
-        if worker.is_alive and worker.memory < KEPT_MEMORY and len(self.idle) < SPARE and job.stage is not Stage.STOPPED:
+
+    async def _put_back(self, worker: Worker) -> None:
+        """Let it wait for its next task, if it can."""
+        if worker.is_alive and worker.memory < KEPT_MEMORY and len(self.idle) < SPARE:
             self.idle.append(worker)
-        else:
-            await worker.end()
+            return
+        await worker.end()
+        if not self._is_closed:
             self.prepare()
 
     async def _take(self) -> Worker:
@@ -170,10 +177,11 @@ class Jobs:
 
     async def close(self) -> None:
         """End everything."""
+        self._is_closed = True
         for job in list(self.jobs):
             self.stop(job)
         if self._preparing is not None:
             await self._preparing
-        workers = [*self.idle, *(job.worker for job in self.jobs if job.worker is not None)]
+        await asyncio.gather(*(job.running for job in list(self.jobs) if job.running is not None))
+        await asyncio.gather(*(worker.end() for worker in self.idle))
         self.idle.clear()
-        await asyncio.gather(*(worker.end() for worker in workers))

@@ -87,7 +87,8 @@ class Worker:
                 raise (GaveOut if message["gave_out"] else UndershootError)(message["error"])
             elif "crash" in message:
                 raise Crashed(f"the task failed where it should not ({message['crash']}); this is a fault of the program")
-        raise Crashed(self._ending or f"the process that worked on it ended unexpectedly ({await self._how_it_ended()})")
+        how = await self._how_it_ended()
+        raise Crashed(self._ending or f"the process that worked on it ended unexpectedly ({how})")
 
     async def _how_it_ended(self) -> str:
         assert self.process is not None

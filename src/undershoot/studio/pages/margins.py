@@ -50,7 +50,7 @@ class Margins:
                         "Each fits its own margin, to other labels and with another claim; what is true of it is counted.",
                         "us-soft",
                     )
-                    self.methods = box("us-scroll")
+                    self.methods = markup("", "us-scroll")
             with box("us-stack"), box("us-card"):
                 with box("us-row"):
                     text("The bundle", "us-grow", "h2")
@@ -60,6 +60,7 @@ class Margins:
                 self.certificate = markup("")
                 self.card = box("us-prose")
         self.chart: MarginChart | None = None
+        self.fitted = 0
         ui.context.client.on_delete(self._leave)
         ui.timer(0.05, self._load, once=True)
         if not self.is_known:
@@ -130,20 +131,19 @@ class Margins:
     def fit(self) -> None:
         """All calibrators."""
         enable(self.compare, False)
+        self.fitted = 0
         self._submit("calibrators", self._fitted)
 
     def _fitted(self, job: Job) -> None:
-        if self._busy(job):
-            return
-        enable(self.compare, True)
-        if job.result is None:
-            return
-        rows = job.result["rows"]
-        if self.chart is not None:
-            self.chart.show_marks([row for row in rows if row.get("t") is not None])
-        self.methods.clear()
-        with self.methods:
-            markup(_methods(rows))
+        is_busy = self._busy(job)
+        rows = (job.result or job.event).get("rows", [])
+        if len(rows) != self.fitted:
+            self.fitted = len(rows)
+            if self.chart is not None:
+                self.chart.show_marks([row for row in rows if row.get("t") is not None])
+            self.methods.set_content(_methods(rows))
+        if not is_busy:
+            enable(self.compare, True)
 
     def check(self) -> None:
         """Every state and every move."""
@@ -187,7 +187,7 @@ def _methods(rows: list[dict[str, Any]]) -> str:
         lines.append(
             f'<tr data-method="{row["method"]}"><td><b>{escaped(row["method"])}</b>{claim}</td>'
             f'<td>{margin}</td><td class="{over}">{row["violations"]:,}</td><td>{row["mean_h"]:.3f}</td>'
-            f'<td>{row["mean_expanded"]:,.1f}</td><td class="{worse}">{row["suboptimal"]}</td></tr>'
+            f'<td>{row["expanded"]:,.1f}</td><td class="{worse}">{row["suboptimal"]}</td></tr>'
         )
     columns = ("method, and what it claims", "margin", "above h*", "mean h", "expanded", "not optimal")
     head = "".join(f"<th>{column}</th>" for column in columns)

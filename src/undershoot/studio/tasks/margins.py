@@ -8,22 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from undershoot import trust
 from undershoot.arrays import AnyArray, States
 from undershoot.bundles.reading import read_bundle
 from undershoot.calibration.calibrator import Wanted
+from undershoot.calibration.catalogue import METHODS, calibrate
 from undershoot.calibration.evidence import scores_of_space
 from undershoot.calibration.populations import uniform, whole_space
-from undershoot.errors import NotAvailable
+from undershoot.errors import NotAvailable, UndershootError
 from undershoot.guarantees import NO_GUARANTEE
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic, Calibration
 from undershoot.heuristics.neural import LearnedHeuristic
-from undershoot.heuristics.survey import values_of_space
+from undershoot.heuristics.survey import survey, values_of_space
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.search.options import SearchOptions
 from undershoot.search.solving import solve_many
 from undershoot.studio.tasks import Tell
-from undershoot.workflows.methods import compare_methods
+from undershoot.workflows.calibration import margins_in_json
+from undershoot.workflows.methods import in_a_few_words
 
 MOST_STATES = 4_000_000
 POINTS, POINTS_OF_LARGE, LARGE = 60, 24, 500_000
@@ -78,9 +81,9 @@ def lowered(network: LearnedHeuristic, margin: float) -> CalibratedHeuristic:
 
 
 def margin_grid(scores: AnyArray, points: int) -> list[float]:
-    """About so many round numbers, 0 among them, from where most states are too high to where none is."""
+    """About so many round numbers, 0 among them, from where a third of the states are too high to where none is."""
     known = scores[np.isfinite(scores)]
-    low, high = float(np.quantile(known, 0.3)), float(known.max())
+    low, high = float(np.quantile(known, 0.7)), float(known.max())
     low, high = min(low, 0.0), max(high, low + 0.1, 0.1)
     rough = (high - low) / points
     unit = 10.0 ** math.floor(math.log10(rough))
@@ -112,7 +115,7 @@ def _add_searches(rows: list[dict[str, Any]], network: LearnedHeuristic, distanc
         rows[place] |= searched(lowered(network, rows[place]["margin"]), starts, true_costs)
 
 
-def searched(heuristic: CalibratedHeuristic, starts: States, true_costs: AnyArray) -> dict[str, Any]:
+def searched(heuristic: LearnedHeuristic | CalibratedHeuristic, starts: States, true_costs: AnyArray) -> dict[str, Any]:
     """The mean of the expansions, stopped searches included, and how many solutions are not optimal."""
     results = solve_many(heuristic.puzzle, starts, heuristic, SearchOptions(max_expanded=MOST_EXPANDED))
     return {
@@ -122,9 +125,37 @@ def searched(heuristic: CalibratedHeuristic, starts: States, true_costs: AnyArra
 
 
 def calibrators(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]) -> dict[str, Any]:
-    """All methods on this network, as `undershoot calibrate --compare` has them."""
-    wanted = replace(Wanted(), n=LABELS, threads=os.cpu_count() or 1)
-    compared = compare_methods(
-        arguments["bundle"], wanted, progress=lambda done, note, of: tell({"text": note, "done": done, "of": of})
-    )
-    return {"rows": compared.rows, "states": compared.distances.states}
+    """The network as it is, and by every method: what it claims, what is true of it, and what A* then takes."""
+    bundle = read_bundle(arguments["bundle"], with_calibration=False)
+    network, threads = bundle.raw, os.cpu_count() or 1
+    distances = whole_space(network.puzzle, "Comparing methods")
+    if distances.states > MOST_STATES:
+        raise NotAvailable(
+            f"{distances.states:,} states are too many to compare methods here: undershoot calibrate --compare does"
+        )
+    wanted = replace(Wanted(), n=LABELS, threads=threads, seed=trust.private_seed(0, bundle.network_digest))
+    scores = scores_of_space(network, distances, threads)
+    starts = uniform(network.puzzle, INSTANCES, stream(0, Purpose.COMPARISON))
+    true_costs = distances.distance(starts)
+    rows: list[dict[str, Any]] = []
+    for method in ("none", *METHODS):
+        tell({"text": f"fitting {method}", "rows": rows, "done": len(rows), "of": 1 + len(METHODS)})
+        try:
+            heuristic = (
+                network if method == "none" else CalibratedHeuristic(network, calibrate(network, method, wanted, scores))
+            )
+        except UndershootError as error:
+            rows.append({"method": method, "error": str(error)})
+            continue
+        over = survey(heuristic, distances, threads)
+        rows.append(
+            {
+                "method": method,
+                "t": margins_in_json(heuristic.calibration)["t"] if isinstance(heuristic, CalibratedHeuristic) else None,
+                "claim": in_a_few_words(heuristic.guarantee),
+                "violations": over.overestimates,
+                "mean_h": over.mean_h,
+                **searched(heuristic, starts, true_costs),
+            }
+        )
+    return {"rows": rows, "states": distances.states}
