@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
 import undershoot as us
 from studio.conftest import ROOT, Server, Visits
+from undershoot.bundles.bundle import Bundle
 from undershoot.guarantees import NO_GUARANTEE
 from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
+from undershoot.heuristics.neural import Network
 from undershoot.heuristics.survey import survey
 
 PICTURES = ROOT / "docs" / "studio"
@@ -58,7 +61,7 @@ def known(page: Any) -> None:
 
 def test_a_cube_is_scrambled_solved_and_animated_to_the_solved_state(server: Server, visits: Visits, picture: Any) -> None:
     cube = us.puzzle("cube-2x2")
-    with visits.page(f"{server.address}/play/cube-2x2") as page:
+    with visits.page(f"{server.address}/play/cube-2x2", viewport={"width": 1280, "height": 1130}) as page:
         known(page)
         goal = cube.table.goals[0].tolist()
         assert stickers(page) == goal
@@ -271,6 +274,31 @@ def test_a_training_is_stopped_goes_on_and_its_bundle_is_in_all_lists(server: Se
         assert "Nothing is known about overestimates" in page.inner_text("[data-heuristic=mine]")
 
 
+def test_an_overestimate_stands_out_at_once(server: Server, visits: Visits) -> None:
+    lights_out = us.puzzle("lights-out-3x3")
+    weights = [np.zeros(shape, dtype=np.float32) for shape in ((lights_out.encoding.width, 2), (2, 1))]
+    biases = [np.zeros(2, dtype=np.float32), np.full(1, 6.5, dtype=np.float32)]  # it says 6.5 of every state
+    Bundle(lights_out, Network(tuple(weights), tuple(biases))).save(server.runs / "wild" / "bundle")
+    with visits.page(f"{server.address}/play/lights-out-3x3?state=110100000") as page:
+        page.wait_for_selector("[data-heuristic=wild].is-over")
+        assert "overestimates here" in page.inner_text("[data-heuristic=wild]")
+        assert page.locator(".us-known-row.is-over").count() == 1
+        assert "true cost 1" in page.inner_text("[data-card=known]")
+
+
+def test_a_limit_of_expansions_ends_a_search_with_a_bound(server: Server, visits: Visits) -> None:
+    with visits.page(f"{server.address}/play/lights-out-3x3?state=101010101") as page:
+        known(page)
+        page.select_option("[data-card=solve] label:first-child select", "base")
+        page.fill("[data-do=expansions]", "3")
+        page.click("[data-do=solve]:enabled")
+        page.wait_for_selector("[data-say=solve] .us-said", timeout=120_000)
+        assert re.fullmatch(
+            r"Stopped at the limit of expansions; raise --max-expanded\. No solution costs less than \d+\.",
+            page.inner_text("[data-say=solve] .us-said"),
+        )
+
+
 def test_a_race_ends_with_the_same_cost_for_all_runners(server: Server, visits: Visits, picture: Any) -> None:
     with visits.page(f"{server.address}/race/lights-out-3x3?state=101010101") as page:
         page.wait_for_selector("[data-runner=gf2]")
@@ -305,8 +333,6 @@ def test_every_board_is_drawn_and_moves_by_its_keys(server: Server, visits: Visi
 
 
 def _action(puzzle: us.Puzzle, move: str) -> Any:
-    import numpy as np
-
     return np.array([puzzle.table.action_names.index(move)])
 
 

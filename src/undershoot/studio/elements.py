@@ -8,6 +8,7 @@ from nicegui import ui
 
 Handler = Callable[[], Awaitable[None] | None]
 EMIT_VALUE = "(event) => emit(event.target.value)"
+EMIT_FILE = "async (event) => emit((await event.target.files[0].text()).slice(0, 300000))"
 EMIT_CHECKED = "(event) => emit(event.target.checked)"
 
 

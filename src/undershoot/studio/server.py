@@ -22,6 +22,8 @@ from undershoot.studio.studio import Studio
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 FIRST = "/play/cube-2x2"
+READING = 30.0
+"""Seconds that reading a puzzle file may take."""
 HEAD = '<link rel="stylesheet" href="/browser/style.css"><link rel="icon" href="data:,">'
 
 
@@ -71,13 +73,13 @@ def _add_routes(studio: Studio) -> None:
     for old, new in {"/": FIRST, "/play": FIRST, "/race": "/race/tiles-3x3"}.items():
         _redirect(old, new)
 
-    @ui.page("/play/{name}")
-    def play(name: str, state: str = "") -> None:
-        play_page(studio, name, state)
+    @ui.page("/play/{name}", response_timeout=READING)
+    async def play(name: str, state: str = "") -> None:
+        await play_page(studio, name, state)
 
-    @ui.page("/race/{name}")
-    def race(name: str, state: str = "") -> None:
-        race_page(studio, name, state)
+    @ui.page("/race/{name}", response_timeout=READING)
+    async def race(name: str, state: str = "") -> None:
+        await race_page(studio, name, state)
 
     @ui.page("/watch")
     def watch(puzzle: str = "", state: str = "") -> None:

@@ -1,5 +1,6 @@
 """Play: a board, what is known there, and a search from there."""
 
+import asyncio
 import random
 from urllib.parse import quote
 
@@ -7,7 +8,7 @@ from nicegui import ui
 
 from undershoot.errors import UndershootError
 from undershoot.studio.boards import Board
-from undershoot.studio.elements import Choice, Field, box, button, markup, text
+from undershoot.studio.elements import EMIT_FILE, Choice, Field, box, button, markup, text
 from undershoot.studio.games import MOST_MOVES, Game
 from undershoot.studio.pages.known import KnownCard
 from undershoot.studio.pages.layout import Saying, page, puzzle_options
@@ -15,10 +16,10 @@ from undershoot.studio.pages.solve import SolveCard
 from undershoot.studio.studio import Studio
 
 
-def play_page(studio: Studio, name: str, state: str) -> None:
+async def play_page(studio: Studio, name: str, state: str) -> None:
     """The page of a puzzle, at this state if one is given."""
     try:
-        puzzle = studio.folders.puzzle(name)
+        puzzle = await asyncio.to_thread(studio.folders.puzzle, name)
     except UndershootError as error:
         with page("play", "Play"):
             Saying().say(str(error))
@@ -95,21 +96,23 @@ class Playing:
                     data_do="file",
                 )
                 with box("us-row"):
+                    chosen = ui.element("input").props('type=file accept=".toml" aria-label="A puzzle file" data-do=choose')
+                    chosen.on("change", lambda event: self.file.set(str(event.args)), js_handler=EMIT_FILE)
                     button("Keep and open it", self.add, name="add")
                     markup(f'<span class="us-small">It is kept in <code>{self.studio.folders.puzzles}</code>.</span>')
 
-    def _open(self, name: str) -> None:
+    async def _open(self, name: str) -> None:
         try:
-            self.studio.folders.puzzle(name)
+            await asyncio.to_thread(self.studio.folders.puzzle, name)
         except UndershootError as error:
             self.saying.say(str(error))
             return
         ui.navigate.to(f"/play/{quote(name, safe='')}")
 
-    def add(self) -> None:
-        """Keep a puzzle file that was pasted."""
+    async def add(self) -> None:
+        """Keep a puzzle file that was pasted or chosen."""
         try:
-            name = self.studio.folders.add_puzzle(self.file.value)
+            name = await asyncio.to_thread(self.studio.folders.add_puzzle, self.file.value)
         except UndershootError as error:
             self.saying.say(str(error))
             return

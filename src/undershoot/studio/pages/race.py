@@ -1,5 +1,6 @@
 """Race: several heuristics on one instance, each in a process of its own, side by side in expansions and seconds."""
 
+import asyncio
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -21,11 +22,11 @@ USUAL = ("learned", "patterns", "linear-conflict", "paper", "table", "base")
 """Runners that are chosen at first, if they are at hand: three that differ."""
 
 
-def race_page(studio: Studio, name: str, state: str) -> None:
+async def race_page(studio: Studio, name: str, state: str) -> None:
     """The page of a puzzle, at this state if one is given."""
     with page("race", "Race", LEAD, quote(name, safe="")):
         try:
-            game = Game(studio.folders.puzzle(name), name)
+            game = Game(await asyncio.to_thread(studio.folders.puzzle, name), name)
             if state:
                 game.read(state)
             else:

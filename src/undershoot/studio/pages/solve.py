@@ -30,6 +30,7 @@ class SolveCard:
                 self.heuristic = Choice("Heuristic", {"base": "base"}, "base", classes="is-wide")
                 self.algorithm = Choice("Algorithm", ALGORITHMS, "auto", classes="is-wide")
                 self.seconds = Field("Seconds", "60", "number", "is-number", min=1, max=WHOLE_SECONDS, data_do="seconds")
+                self.expansions = Field("Expansions", "", "number", "is-number", min=0, placeholder="any", data_do="expansions")
             with box("us-row"):
                 self.go = button("Solve", self.begin, "is-main", "solve")
                 self.end = button("Stop", self.stop, "is-stop", "stop")
@@ -74,6 +75,7 @@ class SolveCard:
                 "heuristic": self.studio.heuristic_reference(self.heuristic.value),
                 "algorithm": self.algorithm.value,
                 "max_seconds": float(min(seconds, self.studio.limits.seconds)),
+                "max_expanded": self._most_expanded(),
                 "max_memory": self.studio.limits.memory // 2,
             }
             self.job = self.studio.jobs.submit(
@@ -84,6 +86,9 @@ class SolveCard:
             return
         enable(self.go, False)
         enable(self.end, True)
+
+    def _most_expanded(self) -> int | None:
+        return self.expansions.whole("the limit of expansions", 0, 10**12) if self.expansions.value.strip() else None
 
     def stop(self) -> None:
         """At once; the bounds that were shown remain true."""

@@ -39,7 +39,7 @@ def solve(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]
     tell({"phase": "preparing; the first search of a kind is compiled, which takes up to a minute"})
     telling = _Telling(tell, puzzle, state, heuristic)
     result = telling.search(_at_most(options, AT_FIRST), "searching")
-    if result.status is Status.TIME and (options.max_seconds is None or options.max_seconds > AT_FIRST):
+    if result.status is Status.TIME and options.weight == 1 and (options.max_seconds is None or options.max_seconds > AT_FIRST):
         quick = telling.find_any(options)
         result = telling.search(options, "searching")
         if quick is not None and (result.cost is None or result.cost > (quick.cost or 0)):
