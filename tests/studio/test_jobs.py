@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -124,3 +125,8 @@ def test_what_it_means_to_listen_elsewhere_is_said_and_bad_addresses_get_a_sente
         assert busy.startswith(f"undershoot: cannot listen on 127.0.0.1, port {server.port}: ")
     assert "no address of this machine" in undershoot("studio", "--no-open", "--host", "nowhere.invalid", code=2).stderr
     assert "at least 256M" in undershoot("studio", "--no-open", "--max-memory", "1M", code=2).stderr
+
+
+def test_without_its_packages_the_command_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nicegui", None)
+    assert "pip install 'undershoot[studio]'" in undershoot("studio", "--no-open", code=2).stderr

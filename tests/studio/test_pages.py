@@ -34,8 +34,8 @@ def picture(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
         path = folder / f"{name}.png"
         page.screenshot(path=path)
         assert path.stat().st_size > 5000
-        with Image.open(path) as taken:  # 128 colours do, in a third of the bytes
-            taken.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+        with Image.open(path) as taken:  # 256 colours do, in a third of the bytes
+            taken.convert("RGB").quantize(256, kmeans=3, dither=Image.Dither.NONE).save(path, optimize=True)
         return path
 
     return take

@@ -39,6 +39,7 @@ def test_a_recorded_search_makes_the_expansions_of_the_library(name: str, heuris
         result = us.solve(puzzle, state, chosen)
         assert (made.cost, tuple(made.actions)) == (result.cost, result.actions)
         assert (len(made.expansions), made.generated, made.reopened) == (result.expanded, result.generated, result.reopened)
+        assert len({node.state for node in (*made.expansions, *made.waiting)}) == result.stored
 
 
 def test_a_recorded_search_with_a_network_that_overestimates_does_so_too() -> None:

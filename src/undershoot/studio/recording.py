@@ -30,6 +30,8 @@ class Recording:
     """A whole search."""
 
     expansions: list[Expansion] = field(default_factory=list)
+    waiting: list[Expansion] = field(default_factory=list)
+    """Nodes that were still open at the end, and by which expansions they were reached."""
     actions: list[str] = field(default_factory=list)
     cost: int | None = None
     generated: int = 0
@@ -76,6 +78,8 @@ def record(puzzle: Problem, start: States, heuristic: Callable[[States], F32], m
                 made.reopened += 1
             g[child], came[child] = cost, (number, table.action_names[a])
             heapq.heappush(waiting, (cost + value[child], -cost, -next(serial), child))
+    still_open = (state for state in g if state not in closed)
+    made.waiting = [Expansion(state, g[state], value[state], *came[state]) for state in still_open]
     return made
 
 

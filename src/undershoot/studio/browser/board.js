@@ -229,6 +229,7 @@ export default {
     this.drawing = DRAWINGS[this.spec.kind](this.$refs.drawing, this.spec, (move) => this.act(move));
     this.queue = Promise.resolve();
     this.running = 0;
+    this.told = this.at;
     this.settle();
     if (!this.plain) {
       this.listener = (event) => this.key(event);
@@ -241,7 +242,13 @@ export default {
   methods: {
     act(move) {
       this.playing = false;
+      this.sync();
       this.$emit("act", move);
+    },
+    // Says where in the history we are, if the server does not know it yet: a move is played from there.
+    sync() {
+      clearTimeout(this.telling);
+      if (this.told !== this.at) { this.told = this.at; this.$emit("at", this.at); }
     },
     // Shows the frame at hand as it is.
     settle() {
@@ -283,7 +290,7 @@ export default {
     },
     tell() {
       clearTimeout(this.telling);
-      this.telling = setTimeout(() => this.$emit("at", this.at), 60);
+      this.telling = setTimeout(() => this.sync(), 60);
     },
     async toggle() {
       this.playing = !this.playing;
@@ -292,12 +299,13 @@ export default {
         await this.step(this.at + 1, this.frames.length > 40 ? FAST : STEP);
         await new Promise((done) => setTimeout(done, this.drawing.turn ? 40 : this.frames.length > 40 ? FAST : STEP));
       }
-      if (mine === this.turn) { this.playing = false; this.$emit("at", this.at); }
+      if (mine === this.turn) { this.playing = false; this.sync(); }
     },
     // Called by the server.
     push(frame) {
       this.frames = [...this.frames.slice(0, this.at + 1), frame];
       this.step(this.at + 1, STEP * 0.7);
+      this.told = this.at;
     },
     set(frames, at, play) {
       this.playing = false;
@@ -305,7 +313,7 @@ export default {
       // Whoever pasted a state goes on with the board, by its keys.
       if (document.activeElement && document.activeElement.matches("[data-do=text]")) document.activeElement.blur();
       this.frames = frames;
-      this.at = at;
+      this.at = this.told = at;
       this.queue = this.queue.then(() => this.settle());
       if (play) this.queue.then(() => { if (!this.playing) this.toggle(); });
     },

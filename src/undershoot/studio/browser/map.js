@@ -12,6 +12,7 @@ export default {
         <line class="axis" :x1="40" :y1="y(0)" :x2="W - 8" :y2="y(0)" /><line class="axis" :x1="40" :y1="10" :x2="40" :y2="y(0)" />
         <text :x="W - 10" :y="H - 6" text-anchor="end">g, the cost so far</text>
         <text :x="14" :y="10" text-anchor="start" :transform="'rotate(-90 14 10) translate(-150 0)'">h, the estimate of the rest</text>
+        <circle v-for="(p, i) in waiting" :key="'w' + i" class="wait" :class="{ 'is-over': p.over }" :cx="p.x" :cy="p.y" r="4" v-show="p.parent <= at" />
         <circle v-for="(p, i) in points" :key="i" class="dot" :class="{ 'is-done': i <= at, 'is-over': p.over }" :cx="p.x" :cy="p.y" :r="i <= at ? 4.8 : 3.4" />
         <polyline class="path" :points="path" />
         <circle class="here" :cx="points[at].x" :cy="points[at].y" r="8" />
@@ -33,7 +34,10 @@ export default {
   computed: {
     r() { return this.recording; },
     last() { return this.r.g.length - 1; },
-    top() { return { g: Math.max(4, ...this.r.g), h: Math.max(4, ...this.r.h) }; },
+    top() {
+      const all = (key) => Math.max(4, ...this.r[key], ...this.r.waiting.map((node) => node[key]));
+      return { g: all("g"), h: all("h") };
+    },
     ticks() {
       const list = (top) => { const step = Math.max(1, Math.ceil(top / 10)); return [...Array(Math.floor(top / step) + 1).keys()].map((i) => i * step); };
       return { x: list(this.top.g), y: list(this.top.h) };
@@ -44,19 +48,20 @@ export default {
       if (this.r.cost !== null && this.r.cost !== this.r.optimum) fs.set(this.r.cost, false);
       return [...fs].map(([f, optimum]) => ({ f, optimum, from: Math.max(0, f - this.top.h), to: Math.min(this.top.g, f) }));
     },
-    points() {
+    places() {
       const seen = new Map();
-      return this.r.g.map((g, i) => {
-        const key = `${g} ${this.r.h[i]}`, n = seen.get(key) || 0;
+      // Those at one place lie around it on a spiral.
+      const place = (g, h, truth) => {
+        const key = `${g} ${h}`, n = seen.get(key) || 0, turn = n * 2.4, far = 4.6 * Math.sqrt(n);
         seen.set(key, n + 1);
-        // Those at one place lie around it on a spiral.
-        const turn = n * 2.4, far = 4.6 * Math.sqrt(n);
-        return {
-          x: this.x(g) + Math.min(far, 22) * Math.cos(turn), y: this.y(this.r.h[i]) + Math.min(far, 15) * Math.sin(turn),
-          over: this.r.true[i] !== null && this.r.h[i] > this.r.true[i],
-        };
-      });
+        const x = this.x(g) + Math.min(far, 22) * Math.cos(turn), y = this.y(h) + Math.min(far, 15) * Math.sin(turn);
+        return { x, y, over: truth !== null && h > truth };
+      };
+      const points = this.r.g.map((g, i) => place(g, this.r.h[i], this.r.true[i]));
+      return { points, waiting: this.r.waiting.map((node) => ({ ...place(node.g, node.h, node.true), parent: node.parent })) };
     },
+    points() { return this.places.points; },
+    waiting() { return this.places.waiting; },
     path() {
       const places = [];
       for (let i = this.at; i >= 0; i = this.r.parent[i]) places.push(`${this.points[i].x},${this.points[i].y}`);

@@ -29,12 +29,12 @@ class SolveCard:
             with box("us-row").style("align-items: flex-end"):
                 self.heuristic = Choice("Heuristic", {"base": "base"}, "base", classes="is-wide")
                 self.algorithm = Choice("Algorithm", ALGORITHMS, "auto", classes="is-wide")
+            with box("us-row").style("align-items: flex-end"):
                 self.seconds = Field("Seconds", "60", "number", "is-number", min=1, max=WHOLE_SECONDS, data_do="seconds")
                 self.expansions = Field("Expansions", "", "number", "is-number", min=0, placeholder="any", data_do="expansions")
-            with box("us-row"):
                 self.go = button("Solve", self.begin, "is-main", "solve")
                 self.end = button("Stop", self.stop, "is-stop", "stop")
-                self.stage = text("", "us-soft", "span")
+            self.stage = text("", "us-soft")
             self.bounds = markup("")
             self.figures = markup("", "us-figures")
             self.saying = markup("").props("data-say=solve")

@@ -20,7 +20,8 @@ LEAD = (
 )
 SMALL = ("lights-out-3x3", "tiles-2x3", "tiles-3x3", "pancake-6", "pancake-8", "topspin-7-3", "topspin-8-4", "cube-2x2")
 LEGEND = (
-    '<div class="us-legend"><span><i class="is-done"></i>expanded</span><span><i class="is-later"></i>later</span>'
+    '<div class="us-legend"><span><i class="is-done"></i>expanded</span><span><i class="is-waiting"></i>still open</span>'
+    '<span><i class="is-later"></i>later</span>'
     '<span><i style="background:var(--over)"></i>h above the true cost</span>'
     '<span><i style="background:var(--proven)"></i>line: f = the least cost there is</span></div>'
 )
@@ -183,6 +184,7 @@ class Watching:
             f'<div class="us-small">{escaped(recording["sentence"])}</div>'
         )
         over = sum(t is not None and h > t for h, t in zip(recording["h"], recording["true"], strict=True))
+        waiting = sum(node["true"] is not None and node["h"] > node["true"] for node in recording["waiting"])
         cost, optimum = recording["cost"], recording["optimum"]
         missed = cost is not None and optimum is not None and cost > optimum
         self.facts.set_content(
@@ -194,6 +196,7 @@ class Watching:
             )
             + figure("least cost", "not known" if optimum is None else str(optimum))
             + figure("of them too high", f"{over:,}", "is-over" if over else "")
+            + figure("open and too high", f"{waiting:,}", "is-over" if waiting else "")
         )
         if missed:
             words, kind = f"The optimum is missed: {cost} instead of {optimum}.", "is-wrong"

@@ -67,7 +67,7 @@ def example(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], boo
         about = f"Trained just now on {puzzle.name} with squared error (seed {made.seed})."
     about += (
         f" It is above the true cost on {over.overestimates:,} of {over.states:,} states, and A* with it misses the optimum "
-        f"from {made.missed:,} of them. The same network with the margin that every state was asked for never does."
+        f"from {made.missed:,} states. The same network with the margin that every state was asked for never does."
     )
     return {
         "puzzle": PUZZLE,

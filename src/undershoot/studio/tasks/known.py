@@ -19,7 +19,7 @@ from undershoot.studio.tasks.subjects import QUICK_SPACE, distances_of, heuristi
 ABOUT = {
     "learned": "the network that comes with the package",
     "label-free": "a network trained without a true cost",
-    "small": "a network of at most a quarter of the table's bytes",
+    "small": "a network in a quarter of the table's bytes",
     "paper": "a network by the paper's recipe",
     "patterns": "tables of parts of the state",
     "table": "a table of all true costs",
