@@ -96,6 +96,11 @@ def test_a_clicked_light_switches_its_neighbours_and_can_be_undone(server: Serve
         page.keyboard.press("Control+y")
         page.wait_for_selector(".us-light.is-lit")
         assert lights(page) == "110100000"
+        page.focus(".us-light[data-cell='0']")
+        for key in ("ArrowRight", "ArrowDown", "Space"):  # the one in the middle, by the keyboard
+            page.keyboard.press(key)
+        page.wait_for_url("**state=100*")
+        assert lights(page) == "100011010"
 
 
 def test_a_wrong_state_gets_the_sentence_of_the_library(server: Server, visits: Visits) -> None:

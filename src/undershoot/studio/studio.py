@@ -13,6 +13,9 @@ from undershoot.studio.processes import Worker
 ANSWER_SECONDS = 60.0
 """For a quick question; the first one may have to compile, or to enumerate a small space."""
 
+SPARE_AFTER = 4.0
+"""Seconds after the beginning: the first page comes first."""
+
 
 class Studio:
     """One for each server."""
@@ -26,11 +29,12 @@ class Studio:
         """What each of these told so far."""
         self._answering = Worker()
         self._one_at_a_time = asyncio.Lock()
+        self._later: asyncio.TimerHandle | None = None
 
     async def open(self) -> None:
-        """Start the processes that should be ready when the first page asks."""
+        """Start the processes that should be ready when they are needed: one for the first page, another for the first task."""
         await self._answering.start()
-        self.jobs.prepare()
+        self._later = asyncio.get_running_loop().call_later(SPARE_AFTER, self.jobs.prepare)
 
     async def ask(self, task: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The answer to a quick question, by a process that all pages share."""
@@ -58,5 +62,7 @@ class Studio:
 
     async def close(self) -> None:
         """End every process."""
+        if self._later is not None:
+            self._later.cancel()
         await self.jobs.close()
         await self._answering.end()
