@@ -291,6 +291,15 @@ def test_an_overestimate_stands_out_at_once(server: Server, visits: Visits) -> N
         assert "true cost 1" in page.inner_text("[data-card=known]")
 
 
+def test_tables_that_are_not_there_are_made_when_they_are_asked_for(server: Server, visits: Visits) -> None:
+    with visits.page(f"{server.address}/play/discs.toml") as page:
+        known(page)
+        assert page.locator("[data-heuristic=patterns]").count() == 0
+        page.click("[data-do=make-patterns]")
+        page.wait_for_selector("[data-heuristic=patterns]", timeout=120_000)
+        assert page.locator("[data-do=make-patterns]").count() == 0
+
+
 def test_a_limit_of_expansions_ends_a_search_with_a_bound(server: Server, visits: Visits) -> None:
     with visits.page(f"{server.address}/play/lights-out-3x3?state=101010101") as page:
         known(page)

@@ -129,7 +129,7 @@ class Race:
     def start(self) -> None:
         """All runners that are chosen."""
         names = [name for name, is_chosen in self.chosen.items() if is_chosen]
-        if not 1 <= len(names) <= MOST_RUNNERS:
+        if not 2 <= len(names) <= MOST_RUNNERS:
             self.saying.say(f"{len(names)} runners are chosen; choose 2 to {MOST_RUNNERS}")
             return
         self.saying.say("")

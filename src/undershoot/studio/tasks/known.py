@@ -1,6 +1,7 @@
 """What is known of a state: the value and the guarantee of every heuristic at hand, and the true cost where that is known."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from undershoot.arrays import States
@@ -10,8 +11,10 @@ from undershoot.bundles.names import LEARNED, bundle_folder
 from undershoot.errors import UndershootError
 from undershoot.oracles.cache import is_cached
 from undershoot.oracles.size import available_memory, count_text, state_bytes
-from undershoot.pattern_tables.cache import cached_seconds
+from undershoot.pattern_tables.cache import cached_seconds, has_any
+from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.sets import pattern_set
+from undershoot.puzzles.pieces import pieces_of
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.studio.tasks import Tell
 from undershoot.studio.tasks.subjects import QUICK_SPACE, distances_of, heuristic_of, in_words, puzzle_of, state_of
@@ -102,30 +105,33 @@ def fits(puzzle: Puzzle) -> bool:
 
 
 def has_patterns(puzzle: Puzzle) -> bool:
-    """Whether the tables of the puzzle's default patterns lie in the cache."""
+    """Whether the tables of the puzzle's default patterns lie in the cache. To find out which these are takes seconds for large
+    puzzles, and is done only where there are some."""
+    if not has_any(puzzle.name, puzzle.table.fingerprint):
+        return False
     try:
-        chosen = pattern_set(puzzle)
+        return all(cached_seconds(pattern, puzzle.name) is not None for pattern in _default_patterns(puzzle))
     except UndershootError:
         return False
-    return all(cached_seconds(pattern, puzzle.name) is not None for pattern in chosen.patterns)
+
+
+@lru_cache(maxsize=8)
+def _default_patterns(puzzle: Puzzle) -> tuple[Pattern, ...]:
+    return pattern_set(puzzle).patterns
 
 
 def offers(puzzle: Puzzle, references: dict[str, str]) -> list[dict[str, str]]:
-    """What could be made, and what it would take."""
+    """What could be made, and what it would bring."""
     result = []
     if "table" not in references and fits(puzzle):
-        result.append(
-            {"name": "table", "text": f"Enumerate all {count_text(puzzle.space.size)} states: then every true cost is known"}
-        )
+        words = f"Enumerate all {count_text(puzzle.space.size)} states: then every true cost is known"
+        result.append({"name": "table", "text": words})
     if "patterns" not in references:
         try:
-            chosen = pattern_set(puzzle)
+            pieces_of(puzzle)
         except UndershootError:
             return result
-        size = sum(int(pattern.folded.size) for pattern in chosen.patterns)
-        result.append(
-            {"name": "patterns", "text": f"Make the pattern tables {chosen.name}, {size / 1e6:,.1f} MB: strong, and proven"}
-        )
+        result.append({"name": "patterns", "text": "Make its pattern tables: never above the true cost, and strong"})
     return result
 
 
