@@ -19,6 +19,8 @@ from undershoot.puzzles.puzzle import Puzzle
 from undershoot.studio.tasks import Tell
 from undershoot.studio.tasks.subjects import QUICK_SPACE, distances_of, heuristic_of, in_words, puzzle_of, state_of
 
+LARGE_TABLE = 3000
+"""Entries of a move table: 25 tiles have fewer, 36 tiles and 64 pancakes more."""
 ABOUT = {
     "learned": "the network that comes with the package",
     "label-free": "a network trained without a true cost",
@@ -120,17 +122,25 @@ def _default_patterns(puzzle: Puzzle) -> tuple[Pattern, ...]:
     return pattern_set(puzzle).patterns
 
 
+@lru_cache(maxsize=32)
+def _has_pieces(puzzle: Puzzle) -> bool:
+    """Whether patterns can be made of it; of tables so large that it takes seconds to find out it is not asked."""
+    if puzzle.table.source.size > LARGE_TABLE:
+        return False
+    try:
+        pieces_of(puzzle)
+    except UndershootError:
+        return False
+    return True
+
+
 def offers(puzzle: Puzzle, references: dict[str, str]) -> list[dict[str, str]]:
     """What could be made, and what it would bring."""
     result = []
     if "table" not in references and fits(puzzle):
         words = f"Enumerate all {count_text(puzzle.space.size)} states: then every true cost is known"
         result.append({"name": "table", "text": words})
-    if "patterns" not in references:
-        try:
-            pieces_of(puzzle)
-        except UndershootError:
-            return result
+    if "patterns" not in references and _has_pieces(puzzle):
         result.append({"name": "patterns", "text": "Make its pattern tables: never above the true cost, and strong"})
     return result
 
