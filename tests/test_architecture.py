@@ -12,7 +12,7 @@ RUNGS = {
     **{"verifier": 0, "pattern_verifier": 0, "arrays": 0, "errors": 0},
     **{"files": 0.1, "trust": 0.2, "guarantees": 0.5, "puzzles": 1, "kernels": 2, "oracles": 3, "pattern_tables": 3.5},
     **{"heuristics": 4, "search": 5, "bundles": 6, "training": 7, "calibration": 7, "certification": 7},
-    **{"experiments": 8, "workflows": 8.5, "cli": 9, "__main__": 10},
+    **{"experiments": 8, "workflows": 8.5, "studio": 9, "cli": 9.5, "__main__": 10},
 }
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -64,6 +64,18 @@ def test_files_and_functions_can_be_read_in_one_go(path: Path) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
             assert node.end_lineno - node.lineno < 80, f"{node.name} has more than 80 lines"
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "studio").rglob("*.py")), ids=lambda path: path.name)
+def test_nothing_is_compiled_where_changes_are_not_noticed(path: Path) -> None:
+    """Machine code is kept as long as no source changes, but for those of the studio."""
+    imported = {node.module for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)}
+    assert not imported & {"undershoot.kernels.compiler", "numba"}
+
+
+def test_the_server_of_the_studio_computes_nothing_itself() -> None:
+    code = "import sys; import undershoot.studio.server; print([m for m in ('torch', 'numba', 'scipy') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 WITHOUT_PRESENTATION = ("kernels", "oracles", "heuristics", "search", "training")

@@ -14,6 +14,7 @@ from undershoot.cli.patterns import patterns
 from undershoot.cli.puzzles import puzzles
 from undershoot.cli.reproduce import reproduce
 from undershoot.cli.solve import solve
+from undershoot.cli.studio import studio
 from undershoot.cli.train import train
 
 UsageProblem: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -37,5 +38,5 @@ def program(
         raise typer.Exit
 
 
-for command in (puzzles, oracle, patterns, train, calibrate, certify, check, solve, bench, reproduce):
+for command in (puzzles, oracle, patterns, train, calibrate, certify, check, solve, bench, reproduce, studio):
     app.command()(ended_by_ctrl_c(command))

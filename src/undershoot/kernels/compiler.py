@@ -20,6 +20,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 INNER: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 """Settings of the compiler: no references are counted."""
 INLINED: dict[str, Any] = {**INNER, "forceinline": True}
+PAGES = "studio"
+"""The part of the package in which nothing is compiled: pages may change without everything being compiled anew."""
 _njit: Any = numba.njit
 
 
@@ -33,6 +35,8 @@ def _state_of_sources() -> str:
     digest = hashlib.sha256(f"{sys.implementation.cache_tag} {numba.__version__} {np.__version__}\n".encode())
     root = Path(undershoot.__file__).parent
     for path in sorted(root.rglob("*.py")):
+        if PAGES in path.relative_to(root).parts:
+            continue
         status = path.stat()
         digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
     return digest.hexdigest()

@@ -70,6 +70,11 @@ def oracle(
     return table
 
 
+def is_cached(puzzle: Problem, radius: int | None = None) -> bool:
+    """Whether there is a file of these distances; whether it counts shows when it is read."""
+    return _path(cache_folder() / "oracles", puzzle, radius).is_file()
+
+
 def _path(folder: Path, puzzle: Problem, radius: int | None) -> Path:
     part = "all" if radius is None else f"within-{radius}"
     return folder / f"{puzzle.name}-{puzzle.table.fingerprint[:16]}-{part}.npz"

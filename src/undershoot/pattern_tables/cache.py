@@ -4,6 +4,7 @@ Others may write to the cache, and a table that the cursor was folded out of can
 installation made it. It is read into memory rather than mapped, since a mapped file could change after it was checked.
 """
 
+import glob
 import hashlib
 import json
 import os
@@ -79,6 +80,12 @@ def cached_seconds(pattern: Pattern, name: str, cache_dir: Path | str | None = N
     seconds = about.get("seconds")
     is_this = all(about.get(key) == value for key, value in _about(pattern).items())
     return seconds if is_this and isinstance(seconds, float) else None
+
+
+def has_any(name: str, fingerprint: str, cache_dir: Path | str | None = None) -> bool:
+    """Whether the cache holds a file of any pattern of this puzzle, which is quicker to say than of which."""
+    folder = (Path(cache_dir) if cache_dir is not None else cache_folder()) / "patterns"
+    return any(folder.glob(f"{glob.escape(name)}-{fingerprint[:16]}-*.pattern"))
 
 
 def path_of(pattern: Pattern, name: str, cache_dir: Path | str | None = None) -> Path:

@@ -81,15 +81,9 @@ def conclude(puzzle: Problem, heuristic: Heuristic, starts: States, endings: Seq
         if ending.cost is not None and ending.cost != played[k]:
             raise _is_none(puzzle, starts[k : k + 1], ending.cost, played[k])
     overestimates = _overestimates(puzzle, heuristic, endings, actions, ends)
-    known_bounds = puzzle.base_heuristic(starts)
-    if heuristic.guarantee.is_proven:
-        known_bounds = np.maximum(known_bounds, [ending.start_value for ending in endings])
-    parity = puzzle.cost_parity(starts) if puzzle.has_cost_parity else None
+    lowest = _whole_bounds(puzzle, heuristic, starts, endings)
     results = []
-    for k, ending in enumerate(endings):
-        lower = math.ceil(max(_bound(ending, heuristic.guarantee), float(known_bounds[k])))
-        if parity is not None:
-            lower += (lower ^ int(parity[k])) & 1
+    for k, (ending, lower) in enumerate(zip(endings, lowest, strict=True)):
         if ending.cost is not None and lower > ending.cost:
             raise Contradiction(
                 f"a solution of cost {ending.cost} was found where {heuristic.name}, which claims that it "
@@ -97,6 +91,23 @@ def conclude(puzzle: Problem, heuristic: Heuristic, starts: States, endings: Seq
             )
         results.append(_result(puzzle, heuristic, ending, lower, int(overestimates[k])))
     return results
+
+
+def whole_bound(puzzle: Problem, heuristic: Heuristic, start: States, ending: Ending) -> int:
+    """What every solution from `start`, uint8[1, n], costs at least, by a search that ended, or might end now, like this."""
+    return _whole_bounds(puzzle, heuristic, start, [ending])[0]
+
+
+def _whole_bounds(puzzle: Problem, heuristic: Heuristic, starts: States, endings: Sequence[Ending]) -> list[int]:
+    known_bounds = puzzle.base_heuristic(starts)
+    if heuristic.guarantee.is_proven:
+        known_bounds = np.maximum(known_bounds, [ending.start_value for ending in endings])
+    parity = puzzle.cost_parity(starts) if puzzle.has_cost_parity else None
+    result = []
+    for k, ending in enumerate(endings):
+        lower = math.ceil(max(_bound(ending, heuristic.guarantee), float(known_bounds[k])))
+        result.append(lower if parity is None else lower + ((lower ^ int(parity[k])) & 1))
+    return result
 
 
 def _is_none(puzzle: Problem, start: States, cost: int, played: int) -> Contradiction:

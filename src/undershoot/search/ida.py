@@ -37,6 +37,7 @@ from undershoot.search.depth_first import (
     search_tree,
     tree_moves,
 )
+from undershoot.search.glimpses import Glimpse, Watching
 from undershoot.search.options import Algorithm, SearchOptions, check_options
 from undershoot.search.results import Result, Status
 
@@ -188,6 +189,7 @@ class Deepening:
         self.limit_met: Status | None = None
         self.actions: I32 | None = None
         self.lock = Lock()
+        self.watching = Watching(options.watch)
 
     def run(self) -> Ending:
         """Search until a limit strikes or the goal is found."""
@@ -248,11 +250,15 @@ class Deepening:
                 self.deepest = max(self.deepest, int(progress["deepest"]))
                 if progress["status"] == FOUND and self.actions is None:
                     self.actions = self._path(tree)
+                self.watching.look(self._glimpse)
             self._check_values(tree)
             self._look_at_limits(progress["status"] == SEARCHING)
             slice_size = max(
                 1, min(int(slice_size * SECONDS_A_SLICE / max(1e-6, time.perf_counter() - began)), 100 * slice_size)
             )
+
+    def _glimpse(self) -> Glimpse:
+        return Glimpse(self.counts["expanded"], self._to_parity(self.lower), time.perf_counter() - self.began)
 
     def _is_over(self) -> bool:
         return self.limit_met is not None or self.actions is not None or self.stopped.is_set()

@@ -1,9 +1,11 @@
 """How to search, and when to stop."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from undershoot.errors import UndershootError, what_came
+from undershoot.search.glimpses import Glimpse
 
 MAX_WEIGHT = 1_000_000
 MAX_PER_STEP = 1_000_000
@@ -73,6 +75,8 @@ class SearchOptions:
     max_memory: int | None = None
     """Bytes; None for half of what the machine has free."""
     algorithm: Algorithm = Algorithm.ASTAR
+    watch: Callable[[Glimpse], None] | None = None
+    """Called now and then, by the thread that searches, with how far the first instance is that is under way."""
 
     def __post_init__(self) -> None:
         if self.algorithm not in list(Algorithm):

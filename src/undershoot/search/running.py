@@ -20,7 +20,8 @@ from undershoot.puzzles.problem import Problem
 from undershoot.search import lifecycle, readout
 from undershoot.search import workspace as ws
 from undershoot.search.advance import advance
-from undershoot.search.conclusions import Ending, check_claim, conclude
+from undershoot.search.conclusions import Ending, check_claim, conclude, whole_bound
+from undershoot.search.glimpses import Glimpse, Watching
 from undershoot.search.heads import MOST_SPAN
 from undershoot.search.options import Algorithm, SearchOptions, Ties
 from undershoot.search.results import Result, Status
@@ -96,6 +97,7 @@ class Searches:
         """In the loop: whose turn it is."""
         self.quantum = FIRST_QUANTUM if self.rules.in_loop else NO_LIMIT
         """Expansions before Python looks at the clock."""
+        self.watching = Watching(options.watch)
         self.is_stopped = False
         self.peak_bytes = 0
 
@@ -121,6 +123,8 @@ class Searches:
             if self.options.max_seconds is not None:
                 self._stop_late_ones(self.options.max_seconds)
             ended, running, is_short = lifecycle.tally(searches)
+            if running:
+                self.watching.look(self._glimpse)
             # In lock-step, reporting many at once is cheaper than one by one; a few lanes may stay empty for a while,
             # unless memory is short.
             is_time = self.rules.in_loop or ended * 16 >= len(self.instance) or is_short
@@ -229,8 +233,15 @@ class Searches:
         results = conclude(self.puzzle, self.heuristic, self.starts[instances], list(self._endings(lanes)))
         yield from zip(instances.tolist(), results, strict=True)
 
-    def _endings(self, lanes: I64) -> Iterator[Ending]:
-        """How these searches ended."""
+    def _glimpse(self) -> Glimpse:
+        """Of the first search that is under way."""
+        lanes = np.flatnonzero(self.workspace.searches["status"] == ws.RUNNING)[:1]
+        ending = next(self._endings(lanes, Status.TIME))
+        start = self.starts[self.instance[lanes]]
+        return Glimpse(ending.expanded, whole_bound(self.puzzle, self.heuristic, start, ending), ending.seconds)
+
+    def _endings(self, lanes: I64, under_way: Status | None = None) -> Iterator[Ending]:
+        """How these searches ended; those that are under way as if they ended now, with the status `under_way`."""
         bounds, state = np.zeros(len(lanes)), np.zeros((1, self.puzzle.table.cells), dtype=np.uint8)
         is_proven = self.heuristic.guarantee.is_proven
         readout.open_bounds(self.workspace, lanes, self.rules, self.base, is_proven, state, bounds)
@@ -245,7 +256,7 @@ class Searches:
                 start_value = float(self.heuristic(self.starts[self.instance[lane]][None])[0])
             yield Ending(
                 start_value=start_value,
-                status=STATUSES[columns["status"][k]],
+                status=under_way or STATUSES[columns["status"][k]],
                 cost=costs[k] if is_solved else None,
                 actions=paths.actions[begins : ends[k]],
                 path=paths.states[begins : ends[k]],

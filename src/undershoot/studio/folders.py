@@ -1,0 +1,135 @@
+"""The two folders that the studio reads and writes, and nothing outside them: runs (bundles, reports), and puzzle files."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from undershoot.errors import UndershootError
+from undershoot.files import written_atomically
+from undershoot.puzzles import catalogue
+from undershoot.puzzles.puzzle import Puzzle
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.+-]{0,99}")
+"""Of a file or folder that may be named from outside: one part of a path, not hidden, of plain letters."""
+MOST_FILES = 2000
+"""Of a bundle or a report that are looked at."""
+LARGEST_PUZZLE = 200_000
+"""Bytes of a puzzle file."""
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where runs (with their bundles and reports) and puzzle files are."""
+
+    runs: Path
+    puzzles: Path
+
+    def puzzle(self, name: str) -> Puzzle:
+        """The puzzle of the catalogue, or in the file of this name in the folder of puzzles."""
+        if not name.endswith(".toml"):
+            return catalogue.puzzle(name)
+        path = inside(self.puzzles, name)
+        if not path.is_file():
+            raise UndershootError(f"there is no puzzle file {name[:60]!a} in {self.puzzles}; upload it, or put it there")
+        if path.stat().st_size > LARGEST_PUZZLE:
+            raise UndershootError(f"the puzzle file {name[:60]!a} has more than {LARGEST_PUZZLE:,} bytes")
+        return catalogue.puzzle(path)
+
+    def puzzle_reference(self, name: str) -> str:
+        """What other processes find the puzzle by."""
+        return str(inside(self.puzzles, name)) if name.endswith(".toml") else name
+
+    def puzzle_files(self) -> list[str]:
+        """Names of the puzzle files, good or bad."""
+        return self._names(self.puzzles, lambda path: path.suffix == ".toml" and path.is_file())
+
+    def add_puzzle(self, text: str) -> str:
+        """Keep a puzzle file that somebody brought, if it is good; returns its name, which is that of the puzzle."""
+        if len(text.encode()) > LARGEST_PUZZLE:
+            raise UndershootError(f"the puzzle file has more than {LARGEST_PUZZLE:,} bytes, the most that are taken")
+        named = re.search(r'^\s*name\s*=\s*"([a-z0-9][a-z0-9-]{0,60})"', text, re.MULTILINE)
+        if named is None:
+            raise UndershootError('the puzzle file has no line such as name = "my-puzzle" of small letters, digits and hyphens')
+        path = inside(self.puzzles, f"{named[1]}.toml")
+        if path.exists():
+            raise UndershootError(f"there is a puzzle {path.name} already; choose another name")
+        self.puzzles.mkdir(parents=True, exist_ok=True)
+        trial = path.with_name(f".{path.stem}.trial.toml")
+        try:
+            with written_atomically(trial) as file:
+                file.write(text.encode())
+            catalogue.puzzle(trial)
+            trial.replace(path)
+        except UndershootError as error:
+            raise UndershootError(str(error).replace(str(trial), "the file")) from error
+        finally:
+            trial.unlink(missing_ok=True)
+        return path.name
+
+    def run_folder(self, name: str) -> Path:
+        """The folder of a run, there or not."""
+        return inside(self.runs, name)
+
+    def bundle(self, name: str) -> Path:
+        """The folder of a run that holds a bundle, or of a bundle; refused if anything in it lies elsewhere."""
+        folder = self.run_folder(name)
+        place = folder / "bundle" if (folder / "bundle" / "config.json").exists() else folder
+        if not (place / "config.json").exists():
+            raise UndershootError(f"there is no bundle {name[:60]!a} in {self.runs}")
+        _check_contents(place, self.runs)
+        return place
+
+    def bundles(self) -> list[str]:
+        """Names of the runs that have a bundle."""
+        return self._names(
+            self.runs, lambda path: (path / "bundle" / "config.json").exists() or (path / "config.json").exists()
+        )
+
+    def trainings(self) -> list[str]:
+        """Names of the runs that have a recipe."""
+        return self._names(self.runs, lambda path: (path / "recipe.toml").is_file())
+
+    def reports(self) -> list[str]:
+        """Names of the runs that have a report."""
+        return self._names(self.runs, lambda path: (path / "report" / "index.html").is_file())
+
+    def report_file(self, name: str, path: str) -> Path:
+        """A file of a report."""
+        found = inside(self.runs, name, "report", *path.split("/"))
+        if not found.is_file():
+            raise UndershootError(f"the report {name[:60]!a} has no file {path[:60]!a}")
+        return found
+
+    def _names(self, folder: Path, fits: object) -> list[str]:
+        assert callable(fits)
+        try:
+            listed = sorted(folder.iterdir())[:MOST_FILES]
+        except OSError:
+            return []
+        return [path.name for path in listed if NAME.fullmatch(path.name) and _is_inside(path, folder) and fits(path)]
+
+
+def inside(root: Path, *parts: str) -> Path:
+    """root / parts, refused if a part is no plain name or if a link leads out of the folder."""
+    for part in parts:
+        if not NAME.fullmatch(part) or ".." in part:
+            raise UndershootError(
+                f"{part[:60]!a} is no name of a file here; names are letters, digits and . _ + - and begin with one"
+            )
+    path = root.joinpath(*parts)
+    if not _is_inside(path, root):
+        raise UndershootError(f"{'/'.join(parts)[:60]!a} leads out of its folder; only what lies in it is read")
+    return path
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    return path.resolve().is_relative_to(root.resolve())
+
+
+def _check_contents(folder: Path, root: Path) -> None:
+    """Refuse a folder that holds links to elsewhere: what they lead to would be read."""
+    for number, path in enumerate(folder.rglob("*")):
+        if number > MOST_FILES:
+            raise UndershootError(f"{folder.name} holds more than {MOST_FILES:,} files; it is not read")
+        if not _is_inside(path, root):
+            raise UndershootError(f"{path.name[:60]!a} in {folder.name} leads out of the folder of runs; it is not read")

@@ -1,0 +1,189 @@
+"""A game: one puzzle, one line of states, and where in it somebody is."""
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from undershoot.arrays import U8, Bools, States
+from undershoot.errors import NotAvailable, UndershootError
+from undershoot.puzzles.moves import MoveTable
+from undershoot.puzzles.notation import play
+from undershoot.puzzles.pairs import Pair, classify_pairs
+from undershoot.puzzles.puzzle import Puzzle
+
+MOST_MOVES = 2000
+"""That a history keeps, and a scramble may have."""
+MOST_TEXT = 4000
+"""Letters that are read of what somebody pastes."""
+
+
+@dataclass
+class Game:
+    """States from a start on, each with the move that led to it."""
+
+    puzzle: Puzzle
+    name: str
+    """As it stands in addresses: of the catalogue, or of a file in the folder of puzzles."""
+    states: list[U8] = field(default_factory=list)
+    moves: list[str] = field(default_factory=list)
+    """moves[i] leads from states[i] to states[i + 1]."""
+    at: int = 0
+    found_from: int | None = None
+    """Moves from this one on were found by a search."""
+
+    def __post_init__(self) -> None:
+        self.states = self.states or [self.puzzle.table.goals[0]]
+
+    @property
+    def state(self) -> States:
+        """uint8[1, n], where the game is."""
+        return self.states[self.at][None]
+
+    @property
+    def text(self) -> str:
+        """The state as people write it."""
+        return self.puzzle.format(self.state)
+
+    @property
+    def address(self) -> str:
+        """Of the page that shows this state to anybody."""
+        return address("play", self.name, self.text)
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the state is a goal."""
+        return _is_goal(self.puzzle, self.states[self.at])
+
+    def act(self, move: str) -> None:
+        """Play a move; what came after is forgotten."""
+        if move not in self.puzzle.table.action_names:
+            raise UndershootError(f"{self.puzzle.name} has no move {move[:20]!a}")
+        after = play(self.puzzle.table, self.states[self.at], [self.puzzle.table.action_names.index(move)])
+        self._keep()
+        self.states.append(after)
+        self.moves.append(move)
+        self.at += 1
+        if len(self.moves) > MOST_MOVES:
+            del self.states[0], self.moves[0]
+            self.at -= 1
+
+    def go(self, to: int) -> None:
+        """To another place of the history."""
+        if not 0 <= to < len(self.states):
+            raise UndershootError(f"there is no place {to} in a history of {len(self.moves)} moves")
+        self.at = to
+
+    def read(self, text: str) -> None:
+        """Begin anew from a state or a scramble that somebody wrote."""
+        if len(text) > MOST_TEXT:
+            raise UndershootError(f"{len(text):,} letters came; at most {MOST_TEXT:,} are read")
+        self.begin(self.puzzle.parse(text)[0])
+
+    def begin(self, state: U8) -> None:
+        """Begin anew from a state."""
+        self.states, self.moves, self.at, self.found_from = [state], [], 0, None
+
+    def draw(self, seed: int) -> None:
+        """Begin anew from a uniformly random state."""
+        self.begin(self.puzzle.sample(1, seed)[0])
+
+    def scramble(self, depth: int, seed: int) -> None:
+        """Begin at the goal and walk so many random steps away, none of which undoes the one before it."""
+        moves = scramble_moves(self.puzzle, depth, seed)
+        self.begin(self.puzzle.table.goals[0])
+        for move in moves:
+            self.act(move)
+
+    def show(self, moves: list[str]) -> None:
+        """Let these moves, which a search found, come next."""
+        self._keep()
+        self.found_from = self.at
+        state = self.states[self.at]
+        for move in moves:
+            state = play(self.puzzle.table, state, [self.puzzle.table.action_names.index(move)])
+            self.states.append(state)
+            self.moves.append(move)
+
+    def _keep(self) -> None:
+        """Only what led here."""
+        del self.states[self.at + 1 :], self.moves[self.at :]
+        if self.found_from is not None and self.found_from >= self.at:
+            self.found_from = None
+
+    def frame(self, place: int) -> dict[str, Any]:
+        """What a board shows at this place of the history."""
+        state = self.states[place]
+        found = self.found_from is not None and place > self.found_from
+        move = self.moves[place - 1] if place else ""
+        return {
+            "state": state.tolist(),
+            "legal": legal_moves(self.puzzle, state),
+            "solved": _is_goal(self.puzzle, state),
+            "move": move,
+            "undo": _inverse(self.puzzle, move),
+            "found": found,
+        }
+
+    def frames(self) -> list[dict[str, Any]]:
+        """Those of the whole history."""
+        return [self.frame(place) for place in range(len(self.states))]
+
+
+def address(page: str, name: str, text: str | None = None) -> str:
+    """Of a page about a puzzle, or one of its states."""
+    return f"/{page}/{quote(name, safe='')}" + ("" if text is None else f"?state={quote(text, safe='')}")
+
+
+def legal_moves(puzzle: Puzzle, state: U8) -> list[str]:
+    """Names of the moves that are possible in a state."""
+    legal = puzzle.table.legal[int(puzzle.table.contexts_of(state[None])[0])]
+    return [name for name, is_legal in zip(puzzle.table.action_names, legal.tolist(), strict=True) if is_legal]
+
+
+def scramble_moves(puzzle: Puzzle, depth: int, seed: int) -> list[str]:
+    """Random moves from the goal. Where presses commute, distinct ones."""
+    table, random = puzzle.table, np.random.default_rng(seed)
+    if not 0 <= depth <= MOST_MOVES:
+        raise UndershootError(f"a scramble of {depth} moves was asked for; allowed are 0 to {MOST_MOVES:,}")
+    if not table.is_reversible:
+        raise NotAvailable(
+            f"moves of {puzzle.name} cannot be undone, so a scramble may lead to a dead end; paste a state instead"
+        )
+    names = np.array(table.action_names)
+    if table.presses_commute:
+        if depth > table.actions:
+            raise UndershootError(f"a scramble of {depth} distinct presses is impossible; this puzzle has {table.actions}")
+        return [str(name) for name in random.permutation(names)[:depth]]
+    new = _new_pairs(table)
+    state, moves, before = table.goals[0], list[str](), None
+    for _ in range(depth):
+        here = int(table.contexts_of(state[None])[0])
+        allowed = table.forward.legal[here] & (True if before is None else new[before])
+        if not allowed.any():
+            break
+        step = int(random.choice(np.flatnonzero(allowed)))
+        before, action = (here, step), int(table.forward.action[here, step])
+        moves.append(str(names[action]))
+        state = play(table, state, [action])
+    return moves
+
+
+@cache
+def _new_pairs(table: MoveTable) -> Bools:
+    """bool[C, S, S]: whether step y after step x from context c does what no shorter way does."""
+    return np.asarray(classify_pairs(table, table.forward) == Pair.NEW)
+
+
+def _is_goal(puzzle: Puzzle, state: U8) -> bool:
+    return bool((puzzle.table.goals == state).all(axis=1).any())
+
+
+def _inverse(puzzle: Puzzle, move: str) -> str:
+    """The name of a move that undoes another, if its name says it all."""
+    if not move or puzzle.table.cursor is not None:
+        return ""
+    index = int(puzzle.table.inverse[0, puzzle.table.action_names.index(move)])
+    return puzzle.table.action_names[index] if index >= 0 else ""

@@ -1,0 +1,126 @@
+"""What is known here: each heuristic's value for the state at hand, the true cost, and each guarantee as it prints."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from nicegui import ui
+
+from undershoot.errors import UndershootError
+from undershoot.studio.elements import badge, box, button, escaped, markup, text
+from undershoot.studio.games import Game
+from undershoot.studio.jobs import Job, Stage
+from undershoot.studio.studio import Studio
+
+
+class KnownCard:
+    """Asks whenever the state has changed, and shows the last answer."""
+
+    def __init__(self, studio: Studio, game: Game) -> None:
+        self.studio, self.game = studio, game
+        self.answer: dict[str, Any] = {}
+        self.proven_cost: tuple[bytes, int] | None = None
+        """A state, and its cost as a search has proven it."""
+        self.listeners: list[Callable[[], None]] = []
+        self.client = ui.context.client
+        self._asking: asyncio.Task[None] | None = None
+        self._is_outdated = False
+        with box("us-card").props("data-card=known"):
+            with box("us-row"):
+                text("What is known here", "us-grow", "h2")
+                self.true = markup("")
+            self.rows = markup('<div class="us-progress is-busy"><i></i></div>', "us-known")
+            self.offers = box("us-row")
+            self.making = markup("")
+
+    def ask(self) -> None:
+        """The state has changed; answers to earlier states are not waited for twice."""
+        self._is_outdated = True
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+
+    async def _ask(self) -> None:
+        while self._is_outdated and not self.client.is_deleted:
+            self._is_outdated = False
+            try:
+                arguments = {
+                    "puzzle": self.studio.folders.puzzle_reference(self.game.name),
+                    "state": self.game.state[0].tolist(),
+                    "bundles": self.studio.bundle_paths(),
+                }
+                self.answer = await self.studio.ask("known", arguments)
+            except UndershootError as error:
+                if self.client.is_deleted:
+                    return
+                self.rows.set_content(f'<div class="us-said is-wrong">{escaped(error)}</div>')
+                continue
+            if not self.client.is_deleted:
+                self._show()
+
+    @property
+    def heuristics(self) -> list[str]:
+        """Names of those at hand."""
+        return [row["name"] for row in self.answer.get("rows", []) if "error" not in row]
+
+    def prove(self, state: bytes, cost: int) -> None:
+        """A search has proven what this state costs."""
+        self.proven_cost = state, cost
+        self._show()
+
+    def _show(self) -> None:
+        true_cost = self.answer.get("true_cost")
+        if true_cost is None and self.proven_cost is not None and self.proven_cost[0] == self.game.state.tobytes():
+            true_cost = self.proven_cost[1]
+        rows = self.answer.get("rows", [])
+        top = max([1.0, *(row["h"] for row in rows if "h" in row), float(true_cost or 0)]) * 1.06
+        self.rows.set_content("".join(self._row(row, true_cost, top) for row in rows))
+        known = "not known here" if true_cost is None else f"true cost {true_cost}"
+        self.true.set_content(badge("true" if true_cost is not None else "none", known))
+        self._show_offers()
+        for listener in self.listeners:
+            listener()
+
+    def _row(self, row: dict[str, Any], true_cost: int | None, top: float) -> str:
+        name = f'<div class="name" title="{escaped(row["about"])}">{escaped(row["name"])}</div>'
+        if "error" in row:
+            return (
+                f'<div class="us-known-row">{name}<div></div><div></div><div class="said">{escaped(row["error"])}</div></div>'
+            )
+        over = true_cost is not None and row["h"] > true_cost
+        mark = "" if true_cost is None else f'<u style="left: {100 * true_cost / top:.1f}%" title="true cost {true_cost}"></u>'
+        bar = f'<div class="us-bar"><i style="width: {100 * row["h"] / top:.1f}%"></i>{mark}</div>'
+        flag = badge("over", "overestimates here") if over else ""
+        words = f'<span>{escaped(row["sentence"])}</span><span class="about">{escaped(row["about"])}</span>'
+        said = f'<div class="said">{flag}{badge(row["standing"], row["label"])}{words}</div>'
+        classes = "us-known-row is-over" if over else "us-known-row"
+        value = f'<div class="us-h">{row["h"]:g}</div>'
+        return f'<div class="{classes}" data-heuristic="{escaped(row["name"])}">{name}{bar}{value}{said}</div>'
+
+    def _show_offers(self) -> None:
+        self.offers.clear()
+        with self.offers:
+            for offer in self.answer.get("offers", []):
+                button(offer["text"], partial(self._make, offer["name"]), "is-offer", name=f"make-{offer['name']}")
+
+    def _make(self, name: str) -> None:
+        arguments = {"puzzle": self.studio.folders.puzzle_reference(self.game.name), "name": name}
+        try:
+            self.studio.jobs.submit(f"{name} of {self.game.puzzle.name}", "make", arguments, self._made)
+        except UndershootError as error:
+            self.making.set_content(f'<div class="us-said is-wrong">{escaped(error)}</div>')
+
+    def _made(self, job: Job) -> None:
+        if job.stage is Stage.DONE:
+            self.making.set_content("")
+            self.ask()
+        elif job.stage is Stage.FAILED:
+            self.making.set_content(f'<div class="us-said is-wrong">{escaped(job.error)}</div>')
+        else:
+            done, of = job.event.get("done", 0), job.event.get("of", 0)
+            busy = "" if of else " is-busy"
+            share = 100 * done / of if of else 0
+            words = escaped(job.event.get("text", "at work"))
+            self.making.set_content(
+                f'<div class="us-small">{words}</div><div class="us-progress{busy}"><i style="width:{share:.0f}%"></i></div>'
+            )

@@ -1,0 +1,203 @@
+"""Margins: how far a network is off on every state, what a margin does about it, and a bundle's card and certificate."""
+
+from typing import Any
+
+from nicegui import ui
+
+from undershoot.errors import UndershootError
+from undershoot.studio.charts import MarginChart
+from undershoot.studio.elements import Choice, badge, box, button, enable, escaped, figure, markup, said, text
+from undershoot.studio.jobs import Job, Stage
+from undershoot.studio.pages.layout import Saying, page
+from undershoot.studio.studio import Studio
+
+LEAD = "A margin moves a network down. How far it must go to stay below the true cost everywhere, only every state can say."
+FIRST = "tiles-3x3-paper"
+
+
+def margins_page(studio: Studio, bundle: str) -> None:
+    """Of a bundle."""
+    with page("margins", "Margins", LEAD):
+        Margins(studio, bundle or FIRST)
+
+
+class Margins:
+    """One visitor at one bundle."""
+
+    def __init__(self, studio: Studio, bundle: str) -> None:
+        self.studio = studio
+        self.jobs: list[Job] = []
+        names = [*studio.shipped_bundles(), *studio.bundle_paths()]
+        self.is_known = bundle in names
+        with box("us-row").style("align-items: flex-end"):
+            self.bundle = Choice("Bundle", {name: name for name in names}, bundle, self._open, "is-wide")
+            button("Draw", self.draw, "is-main", "draw-margins")
+        self.saying = Saying()
+        self.progress = markup("")
+        with box("us-columns"):
+            with box("us-stack"):
+                self.chart_card = box("us-card")
+                with self.chart_card:
+                    text("h − h* on every state", tag="h2")
+                    self.chart_place = box("")
+                    with self.chart_place:
+                        text("Draw it: the network is evaluated on every state, for one margin after another.", "us-soft")
+                with box("us-card"):
+                    with box("us-row"):
+                        text("The seven calibrators", "us-grow", "h2")
+                        self.compare = button("Fit all of them", self.fit, name="fit")
+                    text(
+                        "Each fits its own margin, to other labels and with another claim; what is true of it is counted.",
+                        "us-soft",
+                    )
+                    self.methods = markup("", "us-scroll")
+            with box("us-stack"), box("us-card"):
+                with box("us-row"):
+                    text("The bundle", "us-grow", "h2")
+                    self.check_button = button("Check it now", self.check, name="check")
+                self.standing = markup("")
+                self.checked = markup("").props("data-say=check")
+                self.certificate = markup("")
+                self.card = box("us-prose")
+        self.chart: MarginChart | None = None
+        self.fitted = 0
+        ui.context.client.on_delete(self._leave)
+        ui.timer(0.05, self._load, once=True)
+        if not self.is_known:
+            self.saying.say(f"there is no bundle {bundle[:60]!a} here")
+
+    def _reference(self) -> dict[str, str]:
+        return {"bundle": self.studio.heuristic_reference(self.bundle.value)}
+
+    async def _open(self, name: str) -> None:
+        ui.navigate.to(f"/margins?bundle={name}")
+
+    def _leave(self) -> None:
+        for job in self.jobs:
+            self.studio.jobs.stop(job)
+
+    async def _load(self) -> None:
+        try:
+            about = await self.studio.ask("bundle", self._reference())
+        except UndershootError as error:
+            self.saying.say(str(error))
+            enable(self.check_button, False)
+            return
+        self.standing.set_content(
+            f'{badge(about["standing"], about["label"])} <span class="us-soft">{escaped(about["sentence"])} '
+            f"Widths {escaped(' – '.join(map(str, about['widths'])))}.</span>"
+        )
+        issued = about["certificate"]
+        enable(self.check_button, issued is not None)
+        if issued is None:
+            self.certificate.set_content('<p class="us-soft">It has no certificate.</p>')
+        else:
+            self.certificate.set_content(f'<details class="us-more"><summary>Certificate</summary>{_table(issued)}</details>')
+        with self.card:
+            ui.markdown(about["card"])
+
+    def _submit(self, task: str, tell: Any) -> None:
+        self.saying.say("")
+        try:
+            self.jobs.append(self.studio.jobs.submit(task, task, self._reference(), tell))
+        except UndershootError as error:
+            self.saying.say(str(error))
+
+    def _busy(self, job: Job) -> bool:
+        """Show how far it is; whether it is over."""
+        if job.stage is Stage.FAILED:
+            self.saying.say(job.error)
+        if job.is_over:
+            self.progress.set_content("")
+            return False
+        done, of = job.event.get("done") or 0, job.event.get("of")
+        share = "" if not of else f' style="width:{100 * done / of:.0f}%"'
+        words = escaped(job.event.get("text", "starting"))
+        self.progress.set_content(
+            f'<div class="us-small">{words} …</div><div class="us-progress{"" if of else " is-busy"}"><i{share}></i></div>'
+        )
+        return True
+
+    def draw(self) -> None:
+        """The distribution, for every margin."""
+        self._submit("margins", self._drawn)
+
+    def _drawn(self, job: Job) -> None:
+        if not self._busy(job) and job.result is not None:
+            self.chart_place.clear()
+            with self.chart_place:
+                self.chart = MarginChart(job.result)
+
+    def fit(self) -> None:
+        """All calibrators."""
+        enable(self.compare, False)
+        self.fitted = 0
+        self._submit("calibrators", self._fitted)
+
+    def _fitted(self, job: Job) -> None:
+        is_busy = self._busy(job)
+        rows = (job.result or job.event).get("rows", [])
+        if len(rows) != self.fitted:
+            self.fitted = len(rows)
+            if self.chart is not None:
+                self.chart.show_marks([row for row in rows if row.get("t") is not None])
+            self.methods.set_content(_methods(rows))
+        if not is_busy:
+            enable(self.compare, True)
+
+    def check(self) -> None:
+        """Every state and every move."""
+        enable(self.check_button, False)
+        self._submit("check", self._checked)
+
+    def _checked(self, job: Job) -> None:
+        if self._busy(job):
+            return
+        enable(self.check_button, True)
+        if job.result is None:
+            return
+        found = job.result
+        words = f"{found['checked']:,} of {found['states']:,} states checked, {found['violations']:,} above their true cost. "
+        words += (
+            "Proven: it never overestimates." if found["is_proven"] else "It does not pass: " + "; ".join(found["differing"])
+        )
+        self.checked.set_content(
+            said(words, "is-proven" if found["passed"] else "is-wrong")
+            + '<div class="us-figures" style="margin-top:.8rem">'
+            + figure("mean h", f"{found['mean_h']:.4f}")
+            + figure("mean true cost", f"{found['mean_true']:.4f}")
+            + figure("moves checked", f"{found['edges'] or 0:,}")
+            + figure("of them inconsistent", f"{found['inconsistent_edges'] or 0:,}")
+            + "</div>"
+        )
+
+
+def _methods(rows: list[dict[str, Any]]) -> str:
+    """A table of calibrators."""
+    lines = []
+    for row in rows:
+        if "error" in row:
+            why = f'<td colspan="5" class="left us-small">{escaped(row["error"])}</td>'
+            lines.append(f"<tr><td>{escaped(row['method'])}</td>{why}</tr>")
+            continue
+        margin = "several" if row["t"] is None and row["method"] != "none" else "" if row["t"] is None else f"{row['t']:.3f}"
+        over = "is-over" if row["violations"] else ""
+        worse = "is-over" if row["suboptimal"] else ""
+        claim = f'<div class="us-small">{escaped(row["claim"])}</div>'
+        lines.append(
+            f'<tr data-method="{row["method"]}"><td><b>{escaped(row["method"])}</b>{claim}</td>'
+            f'<td>{margin}</td><td class="{over}">{row["violations"]:,}</td><td>{row["mean_h"]:.3f}</td>'
+            f'<td>{row["expanded"]:,.1f}</td><td class="{worse}">{row["suboptimal"]}</td></tr>'
+        )
+    columns = ("method, and what it claims", "margin", "above h*", "mean h", "expanded", "not optimal")
+    head = "".join(f"<th>{column}</th>" for column in columns)
+    return f'<table class="us-table"><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
+
+
+def _table(document: dict[str, Any]) -> str:
+    """A document as two columns."""
+    lines = "".join(
+        f'<tr><td>{escaped(key)}</td><td class="left mono" style="overflow-wrap:anywhere">{escaped(value)}</td></tr>'
+        for key, value in document.items()
+    )
+    return f'<table class="us-table">{lines}</table>'

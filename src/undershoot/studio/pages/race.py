@@ -1,0 +1,203 @@
+"""Race: several heuristics on one instance, each in a process of its own, side by side in expansions and seconds."""
+
+import asyncio
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from nicegui import ui
+
+from undershoot.errors import UndershootError
+from undershoot.studio.boards import StillBoard
+from undershoot.studio.elements import EMIT_CHECKED, Choice, Field, badge, box, button, enable, escaped, markup, text
+from undershoot.studio.games import MOST_MOVES, Game, address
+from undershoot.studio.jobs import Job, Stage
+from undershoot.studio.pages.layout import Saying, page, puzzle_options
+from undershoot.studio.pages.solve import ALGORITHMS
+from undershoot.studio.studio import Studio
+
+LEAD = "The same instance for each heuristic. A stronger one expands less; whether that is quicker, the clock says."
+MOST_RUNNERS = 6
+USUAL = ("learned", "patterns", "linear-conflict", "paper", "table", "base")
+"""Runners that are chosen at first, if they are at hand: three that differ."""
+
+
+async def race_page(studio: Studio, name: str, state: str) -> None:
+    """The page of a puzzle, at this state if one is given."""
+    with page("race", "Race", LEAD, quote(name, safe="")):
+        try:
+            game = Game(await asyncio.to_thread(studio.folders.puzzle, name), name)
+            if state:
+                game.read(state)
+            else:
+                game.scramble(20 if not game.puzzle.table.presses_commute else min(20, game.puzzle.table.actions), 1)
+        except UndershootError as error:
+            Saying().say(str(error))
+            return
+        Race(studio, game)
+
+
+class Race:
+    """One instance and its runners."""
+
+    def __init__(self, studio: Studio, game: Game) -> None:
+        self.studio, self.game = studio, game
+        self.chosen: dict[str, bool] = {}
+        self.jobs: dict[str, Job] = {}
+        with box("us-columns"):
+            with box("us-stack"), box("us-card"):
+                with box("us-row"):
+                    Choice("", puzzle_options(studio, game.name), game.name, self._open, pick=True).element.props[
+                        "aria-label"
+                    ] = "Puzzle"
+                self.board = StillBoard(game.puzzle, game.state[0].tolist())
+                with box("us-row").style("align-items: flex-end"):
+                    self.depth = Field("Moves", "20", "number", "is-number", min=0, max=MOST_MOVES)
+                    self.seed = Field("Seed", "1", "number", "is-number", min=0)
+                    button("Scramble", self.scramble, name="scramble")
+                    button("Any state", self.draw, name="draw")
+                self.saying = Saying()
+            with box("us-stack"):
+                with box("us-card"):
+                    text("Runners", tag="h2")
+                    self.runners = box("us-checks")
+                    with box("us-row").style("align-items: flex-end"):
+                        self.algorithm = Choice("Algorithm", ALGORITHMS, "auto", classes="is-wide")
+                        self.seconds = Field("Seconds each", "30", "number", "is-number", min=1, max=600)
+                        self.go = button("Start", self.start, "is-main", "start")
+                        self.end = button("Stop", self.stop, "is-stop", "stop")
+                self.card = box("us-card us-hidden")
+                with self.card:
+                    text("The race", tag="h2")
+                    self.lanes = markup("")
+        enable(self.end, False)
+        ui.context.client.on_delete(self.stop)
+        ui.timer(0.05, self._load, once=True)
+
+    async def _load(self) -> None:
+        try:
+            answer = await self.studio.ask("known", self._arguments() | {"bundles": self.studio.bundle_paths()})
+        except UndershootError as error:
+            self.saying.say(str(error))
+            return
+        names = [row["name"] for row in answer["rows"] if "error" not in row]
+        usual = [name for name in USUAL if name in names][:3] or names[:3]
+        self.chosen = {name: name in usual for name in names}
+        with self.runners:
+            for name, is_chosen in self.chosen.items():
+                with ui.element("label").classes("us-check"):
+                    tick = (
+                        ui.element("input")
+                        .props("type=checkbox" + (" checked" if is_chosen else ""))
+                        .props(f'data-runner="{escaped(name)}"')
+                    )
+                    tick.on("change", partial(self._choose, name), js_handler=EMIT_CHECKED)
+                    text(name, tag="span")
+
+    def _choose(self, name: str, event: Any) -> None:
+        self.chosen[name] = bool(event.args)
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"puzzle": self.studio.folders.puzzle_reference(self.game.name), "state": self.game.state[0].tolist()}
+
+    def _open(self, name: str) -> None:
+        ui.navigate.to(address("race", name))
+
+    def scramble(self) -> None:
+        """Another instance."""
+        try:
+            self.game.scramble(self.depth.whole("the number of moves", 0, MOST_MOVES), self.seed.whole("the seed", 0, 2**62))
+        except UndershootError as error:
+            self.saying.say(str(error))
+            return
+        self._show()
+
+    def draw(self) -> None:
+        """Any state, each equally likely."""
+        try:
+            self.game.draw(self.seed.whole("the seed", 0, 2**62))
+        except UndershootError as error:
+            self.saying.say(str(error))
+            return
+        self._show()
+
+    def _show(self) -> None:
+        self.saying.say("")
+        self.board.show(self.game.state[0].tolist())
+        self.board.run_method("address", address("race", self.game.name, self.game.text))
+
+    def start(self) -> None:
+        """All runners that are chosen."""
+        names = [name for name, is_chosen in self.chosen.items() if is_chosen]
+        if not 2 <= len(names) <= MOST_RUNNERS:
+            self.saying.say(f"{len(names)} runners are chosen; choose 2 to {MOST_RUNNERS}")
+            return
+        self.saying.say("")
+        self.jobs = {}
+        try:
+            seconds = self.seconds.whole("the limit of seconds", 1, 600)
+            for name in names:
+                arguments = self._arguments() | {
+                    "heuristic": self.studio.heuristic_reference(name),
+                    "algorithm": self.algorithm.value,
+                    "max_seconds": float(seconds),
+                    "max_memory": self.studio.limits.memory // 2,
+                }
+                self.jobs[name] = self.studio.jobs.submit(
+                    f"race of {name}", "solve", arguments, self._told, 180 + 1.3 * seconds
+                )
+        except UndershootError as error:
+            self.saying.say(str(error))
+        enable(self.go, False)
+        enable(self.end, True)
+        self.card.classes(remove="us-hidden")
+        self._told(None)
+
+    def stop(self) -> None:
+        """All of them."""
+        for job in self.jobs.values():
+            self.studio.jobs.stop(job)
+
+    def _told(self, job: Job | None) -> None:
+        figures = {name: _figures(each) for name, each in self.jobs.items()}
+        most = max([1, *(expanded for expanded, _ in figures.values())])
+        longest = max([1e-3, *(seconds for _, seconds in figures.values())])
+        self.lanes.set_content("".join(_lane(name, each, *figures[name], most, longest) for name, each in self.jobs.items()))
+        if all(each.is_over for each in self.jobs.values()):
+            enable(self.go, True)
+            enable(self.end, False)
+
+
+def _figures(job: Job) -> tuple[int, float]:
+    """Expansions and seconds so far."""
+    last = job.result or job.event
+    return int(last.get("expanded", 0)), float(last.get("seconds", 0.0))
+
+
+def _lane(name: str, job: Job, expanded: int, seconds: float, most: int, longest: float) -> str:
+    bars = "".join(
+        f'<div class="bar"><div class="us-bar"><i style="width:{100 * share:.1f}%"></i></div>'
+        f"<span><b>{value}</b> {unit}</span></div>"
+        for share, value, unit in (
+            (expanded / most, f"{expanded:,}", "expanded"),
+            (seconds / longest, f"{seconds:.3f}", "seconds"),
+        )
+    )
+    mark, words = (
+        "",
+        {Stage.WAITING: "in the queue", Stage.RUNNING: job.event.get("phase", "starting")}.get(job.stage, "stopped"),
+    )
+    if job.stage is Stage.DONE and job.result is not None:
+        mark, words = (
+            badge("proven" if job.result["optimality"] == "proven" else "none", job.result["optimality"]),
+            job.result["statement"],
+        )
+    elif job.stage is Stage.FAILED:
+        words = job.error
+    lower = job.event.get("lower")
+    if job.stage is Stage.RUNNING and lower is not None:
+        words += f"; no solution costs less than {lower}"
+    return (
+        f'<div class="us-lane" data-lane="{escaped(name)}" data-stage="{job.stage}"><div><b>{escaped(name)}</b></div>'
+        f'<div class="bars">{bars}</div><div class="said">{mark} {escaped(words)}</div></div>'
+    )

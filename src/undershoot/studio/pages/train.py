@@ -1,0 +1,269 @@
+"""Train: a small training, seen as it goes, that can be stopped and gone on with."""
+
+import re
+from functools import partial
+from typing import Any
+
+from nicegui import ui
+
+from undershoot.errors import UndershootError
+from undershoot.studio.elements import Choice, Field, box, button, enable, escaped, figure, markup, said, text
+from undershoot.studio.jobs import Job, Stage
+from undershoot.studio.pages.layout import Saying, page, puzzle_options
+from undershoot.studio.studio import Studio
+
+LEAD = "A run keeps its recipe, metrics and checkpoints in the folder of runs; when it ends, its bundle is in all lists."
+RECIPES = {
+    "paper": "paper: discounted targets, overestimates penalised",
+    "mse": "mse: plain targets, squared error",
+    "exact": "exact: levels of whole costs, from true costs",
+    "label-free": "label-free: one number, from no true cost",
+    "operator": "operator: the paper's targets, squared error",
+    "loss": "loss: plain targets, overestimates penalised",
+}
+MOST_STEPS = 1_000_000
+
+
+def train_page(studio: Studio) -> None:
+    """All runs, and a form for a new one."""
+    with page("train", "Train", LEAD):
+        Training(studio)
+
+
+class Training:
+    """One visitor; runs belong to the studio and go on without visitors."""
+
+    def __init__(self, studio: Studio) -> None:
+        self.studio = studio
+        self._last: tuple[str, int, int, Stage | None] | None = None
+        self.shown = next((name for name, job in studio.trainings.items() if not job.is_over), next(iter(studio.trainings), ""))
+        with box("us-columns"):
+            with box("us-stack"):
+                self._form()
+                with box("us-card"):
+                    text("Runs", tag="h2")
+                    self.runs = box("us-stack").style("gap: .4rem")
+            with box("us-card"):
+                self.heading = text("No run is shown", tag="h2")
+                with box("us-row"):
+                    self.stop_button = button("Stop", self.stop, "is-stop", "stop")
+                    self.go_button = button("Go on", self.go_on, name="go-on")
+                    self.stage = text("", "us-soft", "span")
+                self.progress = markup("")
+                self.figures = markup("", "us-figures")
+                self.chart = ui.echart(_options([])).style("height: 20rem; width: 100%")
+                self.saying = markup("").props("data-say=train")
+        self._list_runs()
+        self._refresh()
+        ui.timer(0.5, self._refresh)
+
+    def _form(self) -> None:
+        with box("us-card"):
+            text("A new run", tag="h2")
+            with box("us-row").style("align-items: flex-end"):
+                self.puzzle = Choice("Puzzle", puzzle_options(self.studio), "lights-out-3x3", classes="is-wide")
+                self.recipe = Choice("Recipe", RECIPES, "paper", classes="is-wide")
+            with box("us-row").style("align-items: flex-end"):
+                self.name = Field("Name of the run", "first", classes="is-wide", data_do="run-name")
+                self.steps = Field("Steps", "2000", "number", "is-number", min=1, max=MOST_STEPS, data_do="steps")
+                self.hidden = Field("Hidden layers", "64 64", classes="is-number", data_do="hidden")
+                self.seed = Field("Seed", "0", "number", "is-number", min=0)
+                button("Train", self.start, "is-main", "train")
+            self.wrong = Saying()
+
+    def _list_runs(self) -> None:
+        self.runs.clear()
+        with self.runs:
+            names = list(dict.fromkeys([*self.studio.trainings, *self.studio.folders.trainings()]))
+            if not names:
+                text("None yet.", "us-soft")
+            for name in names:
+                with box("us-row"):
+                    text(name, "us-grow", "b")
+                    job = self.studio.trainings.get(name)
+                    has_bundle = name in self.studio.bundle_paths()
+                    words = (
+                        job.stage.value
+                        if job is not None and not job.is_over
+                        else "has a bundle"
+                        if has_bundle
+                        else "not finished"
+                    )
+                    text(words, "us-small", "span")
+                    button("Show", partial(self._show, name), name=f"show-{name}")
+
+    def _show(self, name: str) -> None:
+        self.shown = name
+        self._refresh()
+
+    def _new_name(self) -> str:
+        name = self.name.value.strip()
+        if (self.studio.folders.run_folder(name) / "recipe.toml").exists():
+            raise UndershootError(f"there is a run {name!a} already; choose another name, or show it and go on with it")
+        return name
+
+    def start(self) -> None:
+        """A run with what the form says."""
+        try:
+            name = self._new_name()
+            widths = re.findall(r"\d+", self.hidden.value)
+            settings = [
+                f"steps={self.steps.whole('the number of steps', 1, MOST_STEPS)}",
+                f"seed={self.seed.whole('the seed', 0, 2**31)}",
+                *([f"hidden=[{', '.join(widths)}]"] if widths else []),
+            ]
+            self._submit(name, self.puzzle.value, self.recipe.value, settings)
+        except UndershootError as error:
+            self.wrong.say(str(error))
+
+    def go_on(self) -> None:
+        """With the run that is shown, from its last checkpoint."""
+        import tomllib
+
+        try:
+            recipe = tomllib.loads((self.studio.folders.run_folder(self.shown) / "recipe.toml").read_text())
+            puzzle = str(recipe["puzzle"])
+            if f"{puzzle}.toml" in self.studio.folders.puzzle_files():
+                puzzle = f"{puzzle}.toml"
+            self._submit(self.shown, puzzle, "paper", [])
+        except (UndershootError, OSError, ValueError, KeyError) as error:
+            self.wrong.say(f"the run cannot go on: {error}")
+
+    def _submit(self, name: str, puzzle: str, recipe: str, settings: list[str]) -> None:
+        current = self.studio.trainings.get(name)
+        if current is not None and not current.is_over:
+            raise UndershootError(f"the run {name!a} is under way")
+        self.studio.folders.puzzle(puzzle)
+        arguments = {
+            "puzzle": self.studio.folders.puzzle_reference(puzzle),
+            "puzzle_name": puzzle,
+            "folder": str(self.studio.folders.run_folder(name).resolve()),
+            "recipe": recipe,
+            "settings": settings,
+        }
+        rows = self.studio.metrics.setdefault(name, [])
+
+        def collect(event: dict[str, Any]) -> None:
+            if "steps" in event:
+                rows[:] = [row for row in rows if row["steps"] < event["steps"]]
+                rows.append(event)
+                if len(rows) > 2000:
+                    del rows[1::2]
+
+        job = self.studio.jobs.submit(f"training {name}", "train", arguments, lambda job: None, on_event=collect)
+        self.studio.trainings[name] = job
+        self.shown = name
+        self.wrong.say("")
+        self._list_runs()
+
+    def stop(self) -> None:
+        """After the block at hand, with a checkpoint."""
+        job = self.studio.trainings.get(self.shown)
+        if job is not None:
+            if job.stage is Stage.WAITING:
+                self.studio.jobs.stop(job)
+            job.ask_to_stop()
+
+    def _refresh(self) -> None:
+        job, rows = self.studio.trainings.get(self.shown), self.studio.metrics.get(self.shown, [])
+        state = (self.shown, len(rows), rows[-1]["steps"] if rows else 0, None if job is None else job.stage)
+        if state == self._last:
+            return
+        was_stage = None if self._last is None else self._last[3]
+        self._last = state
+        is_over = job is None or job.is_over
+        self.heading.say(self.shown or "No run is shown")
+        enable(self.stop_button, not is_over)
+        enable(self.go_button, is_over and bool(self.shown) and not self._has_ended(job))
+        self._show_metrics(rows)
+        if job is not None:
+            self._say_stage(job)
+        if state[3] != was_stage:
+            self._list_runs()
+
+    def _has_ended(self, job: Job | None) -> bool:
+        if job is not None and job.result is not None:
+            return bool(job.result["is_finished"])
+        return self.shown in self.studio.bundle_paths()
+
+    def _say_stage(self, job: Job) -> None:
+        if job.stage is Stage.FAILED:
+            self.saying.set_content(said(job.error, "is-wrong"))
+        elif job.stage is Stage.DONE and job.result is not None:
+            if job.result["is_finished"]:
+                known = "Nothing is known about overestimates until it is calibrated."
+                words = f"Finished. The bundle {self.shown} is in all lists. {known}"
+                self.saying.set_content(said(words))
+            else:
+                self.saying.set_content(
+                    said(f"Stopped at step {job.result['steps']:,} of {job.result['of']:,}, with a checkpoint.", "is-open")
+                )
+        else:
+            self.saying.set_content("")
+        words = {"waiting": "in the queue …", "running": job.event.get("text", "training …")}.get(job.stage, "")
+        self.stage.say(words)
+
+    def _show_metrics(self, rows: list[dict[str, Any]]) -> None:
+        self.chart.options.update(_options(rows))
+        self.chart.update()
+        if not rows:
+            self.figures.set_content("")
+            self.progress.set_content("")
+            return
+        last = rows[-1]
+        rate = "–" if last["solve_rate"] is None else f"{last['solve_rate']:.0%}"
+        self.figures.set_content(
+            figure("steps", f"{last['steps']:,}")
+            + figure("loss", "–" if last["loss"] is None else f"{last['loss']:.4g}")
+            + figure("scramble depth", f"{last['depth']}")
+            + figure("solved there", rate)
+            + figure("seconds", f"{last['seconds']:.1f}")
+        )
+        share = 100 * last["steps"] / max(1, last["of"])
+        self.progress.set_content(
+            f'<div class="us-progress" title="{escaped(last["of"])} steps"><i style="width:{share:.1f}%"></i></div>'
+        )
+
+
+def _options(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Loss on a logarithmic axis, depth and the share of solved evaluations on the other."""
+    soft, line = "#8a979c", "rgba(128,145,150,.22)"
+    axis = {"axisLabel": {"color": soft}, "nameTextStyle": {"color": soft}, "splitLine": {"lineStyle": {"color": line}}}
+    evaluated = [[row["steps"], round(100 * row["solve_rate"], 1)] for row in rows if row["solve_rate"] is not None]
+    common = {"type": "line", "showSymbol": False}
+    return {
+        "animation": False,
+        "grid": {"left": 60, "right": 50, "top": 46, "bottom": 34},
+        "legend": {"top": 4, "textStyle": {"color": soft}},
+        "tooltip": {"trigger": "axis"},
+        "xAxis": {"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 24, **axis},
+        "yAxis": [
+            {"type": "log", "name": "loss", **axis},
+            {"type": "value", "name": "depth, %", "min": 0, **{**axis, "splitLine": {"show": False}}},
+        ],
+        "series": [
+            {
+                **common,
+                "name": "loss",
+                "data": [[row["steps"], row["loss"]] for row in rows if row["loss"]],
+                "lineStyle": {"width": 1.6},
+                "color": "#0b9a93",
+            },
+            {
+                **common,
+                "name": "scramble depth",
+                "yAxisIndex": 1,
+                "step": "end",
+                "data": [[row["steps"], row["depth"]] for row in rows],
+                "color": "#c98a1b",
+            },
+            {
+                **common,
+                "name": "solved, %",
+                "yAxisIndex": 1,
+                "data": evaluated,
+                "lineStyle": {"type": "dashed"},
+                "color": "#7a8a90",
+            },
+        ],
+    }

@@ -1,0 +1,124 @@
+"""Processes that work for the studio, seen from the server: started, asked, watched and ended without ever waiting for them."""
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from undershoot.errors import GaveOut, UndershootError
+
+LONGEST_LINE = 1 << 28
+"""Bytes of an answer."""
+LOOK_EVERY = 0.2
+"""Seconds between looks at the memory and the clock of a process."""
+Tell = Callable[[dict[str, Any]], None]
+
+
+class Crashed(UndershootError):
+    """A process ended, or failed, without an answer."""
+
+
+class Worker:
+    """One process, which does one task at a time."""
+
+    def __init__(self) -> None:
+        self.process: asyncio.subprocess.Process | None = None
+        self._ending = ""
+
+    async def start(self) -> "Worker":
+        """Start it; tasks may be given before it is ready."""
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "undershoot.studio.worker",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=LONGEST_LINE,
+        )
+        return self
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can be given a task."""
+        return self.process is not None and self.process.returncode is None
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that it holds; 0 where the system does not say."""
+        try:
+            pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) if self.process else 0
+        except (OSError, ValueError, IndexError):
+            return 0
+        return pages * 4096
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Hand it a line."""
+        assert self.process is not None
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError, RuntimeError):
+            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+
+    async def do(self, task: str, arguments: dict[str, Any], tell: Tell, seconds: float, memory: int) -> dict[str, Any]:
+        """What a task comes to. tell: called with each event. It is ended if it takes longer or more than this."""
+        if not self.is_alive:
+            await self.start()
+        watching = asyncio.create_task(self._watch(seconds, memory))
+        self.send({"task": task, "arguments": arguments})
+        try:
+            return await self._answer(tell)
+        finally:
+            watching.cancel()
+
+    async def _answer(self, tell: Tell) -> dict[str, Any]:
+        assert self.process is not None
+        assert self.process.stdout is not None
+        while line := await self.process.stdout.readline():
+            message: dict[str, Any] = json.loads(line)
+            if "event" in message:
+                tell(message["event"])
+            elif "done" in message:
+                return dict(message["done"])
+            elif "error" in message:
+                raise (GaveOut if message["gave_out"] else UndershootError)(message["error"])
+            elif "crash" in message:
+                raise Crashed(f"the task failed where it should not ({message['crash']}); this is a fault of the program")
+        how = await self._how_it_ended()
+        raise Crashed(self._ending or f"the process that worked on it ended unexpectedly ({how})")
+
+    async def _how_it_ended(self) -> str:
+        assert self.process is not None
+        code = await self.process.wait()
+        return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+
+    async def _watch(self, seconds: float, memory: int) -> None:
+        began = time.monotonic()
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            if time.monotonic() - began > seconds:
+                self._ending = f"it was ended after {seconds:g} seconds, the most that a task may take here"
+                self.kill()
+            elif self.memory > memory:
+                self._ending = (
+                    f"it was ended when it took more than {memory / 1e9:.1f} GB of memory, the most that a task may take here"
+                )
+                self.kill()
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self.process is not None and self.process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.kill()
+
+    async def end(self) -> None:
+        """End it, and wait until it is gone."""
+        self.kill()
+        if self.process is not None:
+            await self.process.wait()
+            transport = getattr(self.process, "_transport", None)
+            if transport is not None:
+                transport.close()

@@ -1,0 +1,68 @@
+"""The studio as one thing: its folders, its jobs, and the process that answers quick questions."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from undershoot.errors import UndershootError
+from undershoot.studio.folders import Folders
+from undershoot.studio.jobs import Job, Jobs, Limits
+from undershoot.studio.processes import Worker
+
+ANSWER_SECONDS = 60.0
+"""For a quick question; the first one may have to compile, or to enumerate a small space."""
+
+SPARE_AFTER = 4.0
+"""Seconds after the beginning: the first page comes first."""
+
+
+class Studio:
+    """One for each server."""
+
+    def __init__(self, folders: Folders, limits: Limits) -> None:
+        self.folders, self.limits = folders, limits
+        self.jobs = Jobs(limits)
+        self.trainings: dict[str, Job] = {}
+        """The last one in each run folder, under way or over, since the server began."""
+        self.metrics: dict[str, list[dict[str, Any]]] = {}
+        """What each of these told so far."""
+        self._answering = Worker()
+        self._one_at_a_time = asyncio.Lock()
+        self._later: asyncio.TimerHandle | None = None
+
+    async def open(self) -> None:
+        """Start the processes that should be ready when they are needed: one for the first page, another for the first task."""
+        await self._answering.start()
+        self._later = asyncio.get_running_loop().call_later(SPARE_AFTER, self.jobs.prepare)
+
+    async def ask(self, task: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a quick question, by a process that all pages share."""
+        async with self._one_at_a_time:
+            if not self._answering.is_alive:
+                self._answering = await Worker().start()
+            return await self._answering.do(task, arguments, lambda event: None, ANSWER_SECONDS, self.limits.memory)
+
+    def bundle_paths(self) -> dict[str, str]:
+        """Names and places of the bundles in the folder of runs; those that may not be read are left out."""
+        found: dict[str, str] = {}
+        for name in self.folders.bundles():
+            with contextlib.suppress(UndershootError):
+                found[name] = str(self.folders.bundle(name).resolve())
+        return found
+
+    def heuristic_reference(self, name: str) -> str:
+        """What other processes find a heuristic by: its name, or the place of a bundle."""
+        return self.bundle_paths().get(name, name)
+
+    def shipped_bundles(self) -> list[str]:
+        """Names of the bundles that come with the package."""
+        folder = Path(__file__).parent.parent / "shipped"
+        return sorted(path.name for path in folder.iterdir() if (path / "config.json").exists())
+
+    async def close(self) -> None:
+        """End every process."""
+        if self._later is not None:
+            self._later.cancel()
+        await self.jobs.close()
+        await self._answering.end()

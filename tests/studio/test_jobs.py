@@ -1,0 +1,132 @@
+"""Work in other processes: its limits, its queue, and what becomes of it when it dies."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+import undershoot as us
+from commands import undershoot
+from studio.conftest import studio_server
+from undershoot.studio.jobs import Job, Jobs, Limits, QueueFull, Stage
+from undershoot.studio.processes import Crashed, Worker
+
+HARD = {"puzzle": "tiles-4x4", "state": [0, 12, 9, 13, 15, 11, 10, 14, 3, 7, 2, 5, 4, 8, 6, 1], "heuristic": "base"}
+EASY = {"puzzle": "lights-out-3x3", "state": [1, 0, 1, 0, 1, 0, 1, 0, 1], "bundles": {}}
+
+
+def with_jobs(limits: Limits, do: Callable[[Jobs], Awaitable[None]]) -> None:
+    async def run() -> None:
+        jobs = Jobs(limits)
+        try:
+            await do(jobs)
+        finally:
+            await jobs.close()
+        assert not jobs.jobs
+        await asyncio.sleep(0.1)
+        assert not [child for child in psutil.Process().children() if "undershoot.studio.worker" in child.cmdline()]
+
+    asyncio.run(run())
+
+
+async def over(job: Job, seconds: float = 60) -> Job:
+    until = time.monotonic() + seconds
+    while not job.is_over:
+        assert time.monotonic() < until
+        await asyncio.sleep(0.05)
+    return job
+
+
+def submit(jobs: Jobs, task: str = "solve", **arguments: object) -> Job:
+    return jobs.submit("a task", task, {**HARD, "max_seconds": 600.0, **arguments}, lambda job: None)
+
+
+def test_a_full_queue_says_so_and_what_waits_comes_when_there_is_room() -> None:
+    async def do(jobs: Jobs) -> None:
+        first, second = submit(jobs), jobs.submit("a question", "known", EASY, lambda job: None)
+        await asyncio.sleep(0)
+        with pytest.raises(QueueFull, match="1 tasks are running and 1 wait"):
+            submit(jobs)
+        jobs.stop(first)
+        assert (await over(second)).stage is Stage.DONE
+        assert second.result is not None
+        lights_out = us.puzzle("lights-out-3x3")
+        assert second.result["true_cost"] == us.oracle(lights_out).distance(lights_out.parse("101010101"))[0]
+
+    with_jobs(Limits(at_once=1, waiting=1), do)
+
+
+def test_a_task_is_ended_at_its_limits_and_a_dead_process_is_shown_as_one() -> None:
+    async def do(jobs: Jobs) -> None:
+        late = jobs.submit("a task", "solve", {**HARD, "max_seconds": 600.0}, lambda job: None, seconds=1.0)
+        killed = submit(jobs)
+        while killed.worker is None or killed.worker.process is None:
+            await asyncio.sleep(0.02)
+        os.kill(killed.worker.process.pid, signal.SIGKILL)
+        assert (await over(killed)).is_crash
+        assert killed.error == "the process that worked on it ended unexpectedly (by SIGKILL)"
+        assert (await over(late)).error == "it was ended after 1 seconds, the most that a task may take here"
+        wrong = jobs.submit("a task", "solve", {**HARD, "heuristic": "no-such-thing"}, lambda job: None)
+        assert (await over(wrong)).stage is Stage.FAILED
+        assert not wrong.is_crash
+        assert wrong.error.startswith('no heuristic "no-such-thing".')
+        failing = jobs.submit("a task", "solve", {"puzzle": "tiles-4x4"}, lambda job: None)
+        assert (await over(failing)).is_crash
+        assert "KeyError" in failing.error
+
+    with_jobs(Limits(at_once=2, waiting=4), do)
+
+
+def test_a_task_that_takes_too_much_memory_is_ended() -> None:
+    async def run() -> None:
+        worker = await Worker().start()
+        try:
+            with pytest.raises(Crashed, match=r"more than 0\.1 GB of memory"):
+                await worker.do("solve", {**HARD, "max_seconds": 60.0}, lambda event: None, 60, 10**8)
+        finally:
+            await worker.end()
+
+    asyncio.run(run())
+
+
+def test_a_worker_ends_when_its_server_is_gone() -> None:
+    async def run() -> int:
+        worker = await Worker().start()
+        worker.send({"task": "solve", "arguments": {**HARD, "max_seconds": 600.0}})
+        await asyncio.sleep(1.5)
+        assert worker.process is not None
+        assert worker.process.stdin is not None
+        worker.process.stdin.close()
+        return await asyncio.wait_for(worker.process.wait(), 10)
+
+    assert asyncio.run(run()) == 0
+
+
+def test_no_process_is_left_behind_by_a_server_that_ends(tmp_path: Path) -> None:
+    with studio_server(tmp_path) as server:
+        children = psutil.Process(server.process.pid).children(recursive=True)
+        assert children
+    gone, alive = psutil.wait_procs(children, timeout=10)
+    assert len(gone) == len(children)
+    assert not alive
+
+
+def test_what_it_means_to_listen_elsewhere_is_said_and_bad_addresses_get_a_sentence(tmp_path: Path) -> None:
+    with studio_server(tmp_path, "--host", "0.0.0.0") as server:
+        said = server.log.read_text()
+        assert "whoever reaches this machine can use its processors and memory" in said
+        busy = undershoot("studio", "--no-open", "--port", str(server.port), code=2).stderr
+        assert busy.startswith(f"undershoot: cannot listen on 127.0.0.1, port {server.port}: ")
+    assert "no address of this machine" in undershoot("studio", "--no-open", "--host", "nowhere.invalid", code=2).stderr
+    assert "at least 256M" in undershoot("studio", "--no-open", "--max-memory", "1M", code=2).stderr
+
+
+def test_without_its_packages_the_command_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nicegui", None)
+    assert "pip install 'undershoot[studio]'" in undershoot("studio", "--no-open", code=2).stderr

@@ -1,0 +1,130 @@
+"""What the studio says of searches and margins is what the library says."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import undershoot as us
+from undershoot.guarantees import NO_GUARANTEE
+from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
+from undershoot.heuristics.survey import survey
+from undershoot.search.glimpses import EVERY, Glimpse
+from undershoot.studio.recording import record
+from undershoot.studio.tasks import TASKS
+from undershoot.studio.tasks.margins import margin_grid
+from undershoot.studio.tasks.solving import _joined, statement
+
+
+def do(task: str, **arguments: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    events: list[dict[str, Any]] = []
+    return TASKS[task](arguments, events.append, lambda: False), events
+
+
+@pytest.mark.parametrize(
+    ("name", "heuristic"),
+    [
+        ("tiles-3x3", "linear-conflict"),
+        ("lights-out-3x3", "learned"),
+        ("pancake-7", "base"),
+        ("cube-2x2", "small"),
+        ("tiles-2x3", "zero"),
+    ],
+)
+def test_a_recorded_search_makes_the_expansions_of_the_library(name: str, heuristic: str) -> None:
+    puzzle = us.puzzle(name)
+    chosen = us.heuristic(puzzle, heuristic)
+    for state in us.scramble(puzzle.table, np.array([3, 6, 9]), seed=4).states:
+        made = record(puzzle, state[None], chosen, 100_000)
+        result = us.solve(puzzle, state, chosen)
+        assert (made.cost, tuple(made.actions)) == (result.cost, result.actions)
+        assert (len(made.expansions), made.generated, made.reopened) == (result.expanded, result.generated, result.reopened)
+        assert len({node.state for node in (*made.expansions, *made.waiting)}) == result.stored
+
+
+def test_a_recorded_search_with_a_network_that_overestimates_does_so_too() -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    wild = us.wrap(puzzle, lambda states: (states[:, 0] * 7 + states[:, 3] * 3) % 11)
+    for state in puzzle.sample(8, seed=1):
+        made, result = record(puzzle, state[None], wild, 100_000), us.solve(puzzle, state, wild)
+        assert (made.cost, len(made.expansions), made.reopened) == (result.cost, result.expanded, result.reopened)
+
+
+@pytest.mark.parametrize("algorithm", ["astar", "ida"])
+def test_glimpses_are_true_and_grow(algorithm: str) -> None:
+    tiles = us.puzzle("tiles-4x4")
+    seen: list[Glimpse] = []
+    options = us.SearchOptions(max_seconds=6 * EVERY, algorithm=us.Algorithm(algorithm), watch=seen.append)
+    state = tiles.parse("0 12 9 13 / 15 11 10 14 / 3 7 2 5 / 4 8 6 1")
+    result = us.solve(tiles, state, us.heuristic(tiles, "base"), options)
+    assert len(seen) >= 2
+    assert [glimpse.expanded for glimpse in seen] == sorted(glimpse.expanded for glimpse in seen)
+    assert all(glimpse.lower_bound <= result.lower_bound for glimpse in seen)
+    assert seen[-1].lower_bound % 2 == result.lower_bound % 2
+    assert seen[0].lower_bound >= tiles.base_heuristic(state)[0]
+
+
+def test_a_solved_task_says_what_the_library_says_and_a_stopped_one_has_both_bounds() -> None:
+    tiles = us.puzzle("tiles-3x3")
+    state = tiles.sample(1, seed=3)
+    result, _ = do("solve", puzzle="tiles-3x3", state=state[0].tolist(), heuristic="linear-conflict")
+    expected = us.solve(tiles, state, us.heuristic(tiles, "linear-conflict"))
+    assert (result["cost"], result["actions"], result["expanded"]) == (expected.cost, list(expected.actions), expected.expanded)
+    assert result["statement"] == f"Cost {expected.cost}: optimal, proven."
+    hard = [0, 12, 9, 13, 15, 11, 10, 14, 3, 7, 2, 5, 4, 8, 6, 1]
+    result, events = do("solve", puzzle="tiles-4x4", state=hard, heuristic="base", max_seconds=1.5)
+    assert result["cost"] > result["lower_bound"]
+    assert result["optimality"] == "bounded"
+    assert result["factor"] == result["cost"] / result["lower_bound"]
+    assert "The search stopped at the limit of time" in result["statement"]
+    lower = [event["lower"] for event in events if "lower" in event]
+    assert lower == sorted(lower)
+    assert any(event.get("upper") == result["cost"] for event in events)
+
+
+def test_a_quick_solution_that_meets_the_bound_is_proven() -> None:
+    tiles = us.puzzle("tiles-3x3")
+    base, state = us.heuristic(tiles, "base"), tiles.parse("1 2 3 / 4 5 6 / 0 7 8")
+    quick = us.solve(tiles, state, base, us.SearchOptions(weight=2))
+    stopped = us.solve(tiles, state, base, us.SearchOptions(max_expanded=0))
+    assert stopped.cost is None
+    assert statement(_joined(stopped, quick)).startswith("Cost 2: optimal, proven.")
+
+
+def test_margins_are_those_of_the_library() -> None:
+    found, _ = do("margins", bundle="lights-out-3x3-paper")
+    from undershoot.bundles.reading import read_bundle
+
+    network, table = read_bundle("lights-out-3x3-paper", with_calibration=False).raw, us.oracle(us.puzzle("lights-out-3x3"))
+    assert 0 in [row["margin"] for row in found["grid"]]
+    for row in found["grid"][:: len(found["grid"]) // 6]:
+        moved = CalibratedHeuristic(network, Calibration("by hand", NO_GUARANTEE, row["margin"], arithmetic_margin=0.0))
+        expected = survey(moved, table)
+        assert (row["violations"], sum(row["histogram"])) == (expected.overestimates, 512)
+        assert row["mean_h"] == pytest.approx(expected.mean_h)
+        above = [count for count, edge in zip(row["histogram"], found["edges"], strict=False) if edge > 0]
+        assert sum(above) == row["violations"]
+    assert found["grid"][-1]["violations"] == 0
+    assert sum(row["expanded"] is not None for row in found["grid"]) >= 5
+
+
+def test_margins_on_the_axis_are_round_numbers_from_low_to_high() -> None:
+    grid = margin_grid(np.random.default_rng(0).normal(-1, 1, 10_000), 60)
+    assert 0 in grid
+    assert 30 <= len(grid) <= 130
+    assert grid == sorted(grid)
+    assert grid[-1] > 2
+
+
+def test_what_is_known_of_a_state_is_what_each_heuristic_says() -> None:
+    tiles = us.puzzle("tiles-3x3")
+    state = tiles.sample(1, seed=9)
+    answer, _ = do("known", puzzle="tiles-3x3", state=state[0].tolist(), bundles={})
+    assert answer["true_cost"] == us.oracle(tiles).distance(state)[0]
+    rows = {row["name"]: row for row in answer["rows"]}
+    assert {"learned", "paper", "table", "linear-conflict", "base"} <= set(rows)
+    for name, row in rows.items():
+        heuristic = us.heuristic(tiles, name)
+        assert row["h"] == heuristic(state)[0]
+        assert row["sentence"] == heuristic.guarantee.sentence
+        assert not row["over"]
