@@ -67,7 +67,8 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
     config = read_signed(path)
     if config.get("format") == ON_PATTERNS:
         raise UndershootError(
-            f"{folder} holds networks on patterns; in Python use us.calibrate_patterns, us.certify_patterns, us.check_patterns"
+            f"{folder} holds networks on patterns, which have no margins by states; in Python use us.calibrate_patterns, "
+            "us.certify_patterns and us.check_patterns"
         )
     if config.get("format") != FORMAT:
         raise UndershootError(

@@ -85,7 +85,7 @@ class Margins:
             return
         self.standing.set_content(
             f'{badge(about["standing"], about["label"])} <span class="us-soft">{escaped(about["sentence"])} '
-            f"Widths {escaped(' – '.join(map(str, about['widths'])))}.</span>"
+            f"Widths {escaped(', '.join(' – '.join(map(str, widths)) for widths in about['widths']))}.</span>"
         )
         issued = about["certificate"]
         enable(self.check_button, issued is not None)
@@ -157,7 +157,9 @@ class Margins:
         if job.result is None:
             return
         found = job.result
-        words = f"{found['checked']:,} of {found['states']:,} states checked, {found['violations']:,} above their true cost. "
+        words = (
+            f"{found['checked']:,} of {found['states']:,} {found['what']} checked, {found['violations']:,} above their cost. "
+        )
         words += (
             "Proven: it never overestimates." if found["is_proven"] else "It does not pass: " + "; ".join(found["differing"])
         )
@@ -166,8 +168,8 @@ class Margins:
             + '<div class="us-figures" style="margin-top:.8rem">'
             + figure("mean h", f"{found['mean_h']:.4f}")
             + figure("mean true cost", f"{found['mean_true']:.4f}")
-            + figure("moves checked", f"{found['edges'] or 0:,}")
-            + figure("of them inconsistent", f"{found['inconsistent_edges'] or 0:,}")
+            + ("" if found["edges"] is None else figure("moves checked", f"{found['edges']:,}"))
+            + ("" if found["edges"] is None else figure("of them inconsistent", f"{found['inconsistent_edges']:,}"))
             + "</div>"
         )
 

@@ -8,9 +8,11 @@ from undershoot.bundles.bundle import CARD, CERTIFICATE, CONFIG
 from undershoot.bundles.documents import read_bytes, read_signed
 from undershoot.bundles.loading import load
 from undershoot.bundles.names import bundle_folder
+from undershoot.bundles.pattern_reading import is_pattern_bundle
 from undershoot.studio.tasks import Tell
 from undershoot.studio.tasks.subjects import in_words
 from undershoot.workflows.certification import check as check_bundle
+from undershoot.workflows.pattern_bundles import CheckedPatterns, check_patterns
 
 
 def bundle(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]) -> dict[str, Any]:
@@ -20,7 +22,7 @@ def bundle(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool
     issued = json.loads(read_bytes(folder / CERTIFICATE)) if (folder / CERTIFICATE).exists() else None
     return {
         "puzzle": config["puzzle"],
-        "widths": config["networks"][0]["widths"],
+        "widths": [network["widths"] for network in config["networks"]],
         "card": read_bytes(folder / CARD).decode(errors="replace") if (folder / CARD).exists() else "",
         "certificate": issued,
         **in_words(load(arguments["bundle"]).guarantee),
@@ -28,10 +30,17 @@ def bundle(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool
 
 
 def check(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]) -> dict[str, Any]:
-    """Every state and every move, now."""
-    done = check_bundle(arguments["bundle"], progress=lambda done, note, of: tell({"text": note, "done": done, "of": of}))
+    """Every state and every move, or every arrangement of patterns, now."""
+
+    def report(done: int, note: str, of: int | None) -> None:
+        tell({"text": note, "done": done, "of": of})
+
+    if is_pattern_bundle(arguments["bundle"]):
+        return _of_patterns(check_patterns(arguments["bundle"], report))
+    done = check_bundle(arguments["bundle"], progress=report)
     found = done.findings
     return {
+        "what": "states",
         "passed": done.passed,
         "is_proven": done.is_proven,
         "states": found.states,
@@ -43,4 +52,23 @@ def check(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]
         "mean_true": found.mean_true,
         "differing": list(done.differing),
         **in_words(done.heuristic.guarantee),
+    }
+
+
+def _of_patterns(done: CheckedPatterns) -> dict[str, Any]:
+    """Sums of the means, since what patterns say is added."""
+    checked = sum(found.arrangements for found in done.findings)
+    return {
+        "what": "arrangements of its patterns",
+        "passed": done.certificate is not None,
+        "is_proven": done.certificate is not None,
+        "states": checked,
+        "checked": checked,
+        "violations": done.violations,
+        "edges": None,
+        "inconsistent_edges": None,
+        "mean_h": sum(found.mean for found in done.findings),
+        "mean_true": sum(found.mean_cost for found in done.findings),
+        "differing": list(done.differing),
+        **in_words(done.bundle.guarantee),
     }
