@@ -157,7 +157,8 @@ class Margins:
         if job.result is None:
             return
         found = job.result
-        words = f"{found['checked']:,} of {found['states']:,} {found['what']} checked, {found['violations']:,} above their true cost. "
+        words = f"{found['checked']:,} of {found['states']:,} {found['what']} checked, "
+        words += f"{found['violations']:,} above their true cost. "
         words += (
             "Proven: it never overestimates." if found["is_proven"] else "It does not pass: " + "; ".join(found["differing"])
         )
