@@ -41,6 +41,8 @@ class Problem:
     """The cells of each piece, where several move together (the stickers of a corner); empty if every cell is a piece."""
     pattern_sets: tuple[tuple[str, str], ...] = ()
     """Sets of patterns that its file gives: names, and pieces as `pattern_set` reads them; the first is the default."""
+    fewer_moves: tuple[str, ...] = ()
+    """Names of moves, closed under undoing, that solve many states by themselves: searches may first bring a state among those."""
     pressed: U8 | None = None
     """uint8[n, n], where presses commute: its product with a state, mod 2, is a set of presses that solves it."""
 
