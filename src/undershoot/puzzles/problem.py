@@ -42,7 +42,7 @@ class Problem:
     pattern_sets: tuple[tuple[str, str], ...] = ()
     """Sets of patterns that its file gives: names, and pieces as `pattern_set` reads them; the first is the default."""
     fewer_moves: tuple[str, ...] = ()
-    """Names of moves, closed under undoing, that solve many states by themselves: searches may first bring a state among those."""
+    """Names of moves, with those that undo them, that solve many states alone: a search may first bring a state among these."""
     pressed: U8 | None = None
     """uint8[n, n], where presses commute: its product with a state, mod 2, is a set of presses that solves it."""
 

@@ -5,12 +5,12 @@ wrong, or no number, makes solutions dearer or later, never a statement false.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
 
-from undershoot.arrays import I32, I64, U64, States
+from undershoot.arrays import I32, I64, U64
 from undershoot.guarantees import Heuristic
 from undershoot.kernels.guides import Elsewhere, guide_of, kept_size
 from undershoot.search.beam_layers import (
@@ -28,11 +28,11 @@ from undershoot.search.beam_layers import (
     make_layer,
 )
 from undershoot.search.depth_first import tree_moves
-from undershoot.search.known import Known
+from undershoot.search.known import NO_COST, Known
 
 FIRST_WIDTH, MOST_WIDTH = 64, 1 << 22
 MOST_LAYERS = 20_000
-SECONDS_A_SLICE, FIRST_ROWS = 0.02, 256
+SECONDS_A_SLICE, FIRST_ROWS = 0.002, 256
 """How long others wait for their turn, and how many states are expanded at first before the clock is looked at."""
 SEEN_A_STATE = 4
 """Entries of the tables of what was seen, for each state of the beam."""
@@ -64,6 +64,8 @@ class Beam:
         )
         self.rows = FIRST_ROWS
         self.width = FIRST_WIDTH
+        self.was_cut = True
+        """Whether a run had to leave out what a wider one would keep."""
 
     @property
     def bytes_a_state(self) -> int:
@@ -71,11 +73,20 @@ class Beam:
         child = 8 + 4 + 2 + 8 + 8  # the last for choosing among them
         return 2 * (self.table.cells + 24) + self.steps * child + 2 * 8 * SEEN_A_STATE
 
+    def compile(self) -> None:
+        """Compile everything, or fetch it from the cache, so that no limit is charged for it."""
+        layer, room = self._room_for(1), self._room_for_children(1)
+        seen = Seen(np.zeros(1, dtype=np.uint64), np.zeros(1, dtype=np.uint64))
+        wanted = Wanted(0, False, np.uint64(0), self.goal_hashes)
+        expand_rows(layer, 0, 0, self.moves, self.guide, self.words, seen, wanted, self.room, room, 0)
+        make_layer(layer, room, np.zeros(0, dtype=np.int64), self.moves, seen, self.room, layer)
+
     def slices(self) -> Iterator[None]:
-        """Search; control comes back after each slice. It ends when a wider beam would not fit into memory."""
+        """Search; control comes back after each slice. It ends when a wider beam would not fit into memory, or would keep
+        nothing that this one did not."""
         run = 0
-        while self.width <= MOST_WIDTH and self.width * self.bytes_a_state < self.memory:
-            run += 1
+        while self.was_cut and self.width * self.bytes_a_state < self.memory and self.width <= MOST_WIDTH:
+            run, self.was_cut = run + 1, False
             yield from self._run(run)
             self.width *= 2
 
@@ -83,34 +94,27 @@ class Beam:
         """One run, until a layer is empty: all that could lead to a better solution was left out, or was searched."""
         size = 1 << (SEEN_A_STATE * self.width - 1).bit_length()
         seen = Seen(np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint64))
-        layers, children = [self._room_for_layer(), self._room_for_layer()], self._room_for_children()
-        count, history, noted = self._plant(layers[0]), list[tuple[I32, Any]](), 0
+        layers, children = [self._room_for(self.width), self._room_for(self.width)], self._room_for_children(self.width)
+        count, noted = self._plant(layers[0]), 0
+        history: list[tuple[I32, Any]] = []
         for number in range(MOST_LAYERS):
             here, below = layers[number & 1], layers[1 - number & 1]
             salt = np.uint64((0x9E3779B97F4A7C15 * (run * MOST_LAYERS + number + 1)) % 2**64)
-            made = 0
-            for made in self._expanded(here, count, seen, salt, children, history):
-                yield
+            made = yield from self._expand(here, count, seen, salt, children, history)
             chosen = self._chosen(children, made)
             make_layer(here, children, chosen, self.moves, seen, self.room, below)
             history.append((children.parents[chosen], children.steps[chosen]))
             noted += 6 * len(chosen)
             count = self._prune(below, len(chosen), history)
             self.known.count(stored=2 * count + made)
-            if not count or self.known.is_over or noted + self.width * self.bytes_a_state > self.memory:
+            if not count or self.known.is_over:
+                return
+            if noted + self.width * self.bytes_a_state > self.memory:
+                self.was_cut = False  # a wider one would not come as far
                 return
 
-    def _room_for_layer(self) -> Layer:
-        cells, rows = self.table.cells, self.width
-        return Layer(
-            np.zeros((rows, cells), dtype=np.uint8),
-            np.zeros(rows, dtype=np.uint64),
-            np.zeros(rows, dtype=np.int64),
-            np.zeros(rows, dtype=np.int64),
-        )
-
-    def _room_for_children(self) -> Children:
-        rows = self.width * self.steps
+    def _room_for_children(self, width: int) -> Children:
+        rows = width * self.steps
         return Children(
             np.zeros(rows, dtype=np.uint64),
             np.zeros(rows, dtype=np.int32),
@@ -126,10 +130,10 @@ class Beam:
         layer.arrivals[0] = contexts * width + int(self.table.contexts_of(start)[0])
         return 1
 
-    def _expanded(
+    def _expand(
         self, layer: Layer, count: int, seen: Seen, salt: np.uint64, children: Children, history: list[tuple[I32, Any]]
-    ) -> Iterator[int]:
-        """Expand a layer in slices; yields how many children there are so far."""
+    ) -> Generator[None, None, int]:
+        """Expand a layer in slices; returns how many children there are."""
         is_proven = self.is_in_loop and self.heuristic.guarantee.is_proven
         made, row = 0, 0
         while row < count and not self.known.is_over:
@@ -146,7 +150,8 @@ class Beam:
                 self._evaluate(layer, children, before, made, salt)
             self.known.count(generated=made - before, evaluated=made - before)
             self.rows = max(1, min(int(rows * SECONDS_A_SLICE / max(1e-6, time.perf_counter() - began)), 4 * rows))
-            yield made
+            yield
+        return made
 
     def _evaluate(self, layer: Layer, children: Children, first: int, last: int, salt: np.uint64) -> None:
         """Ask the heuristic about the states of new children, and write what they are sorted by."""
@@ -161,20 +166,25 @@ class Beam:
 
     def _room_for(self, rows: int) -> Layer:
         cells = self.table.cells
-        states: States = np.zeros((rows, cells), dtype=np.uint8)
-        return Layer(states, np.zeros(rows, np.uint64), np.zeros(rows, np.int64), np.zeros(rows, np.int64))
+        return Layer(
+            np.zeros((rows, cells), dtype=np.uint8),
+            np.zeros(rows, dtype=np.uint64),
+            np.zeros(rows, dtype=np.int64),
+            np.zeros(rows, dtype=np.int64),
+        )
 
     def _chosen(self, children: Children, made: int) -> I64:
         """int64[at most the width]: the best children."""
         keys: U64 = children.keys[:made]
         if made <= self.width:
             return np.arange(made)
+        self.was_cut = True
         last = np.partition(keys, self.width - 1)[self.width - 1]
         return np.flatnonzero(keys <= last)[: self.width]
 
     def _prune(self, layer: Layer, count: int, history: list[tuple[I32, Any]]) -> int:
         """Leave out what no better solution passes, where the guide does not say that. Returns how many are left."""
-        if self.known.cost >= 2**40 or (self.is_in_loop and self.heuristic.guarantee.is_proven):
+        if self.known.cost == NO_COST or (self.is_in_loop and self.heuristic.guarantee.is_proven):
             return count
         bounds = layer.costs[:count] + np.ceil(self.proven(layer.states[:count])).astype(np.int64)
         kept = np.flatnonzero(bounds <= self.known.most_useful_cost)

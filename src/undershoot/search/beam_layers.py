@@ -164,16 +164,18 @@ def expand_rows(
             if looks_ahead(guide):
                 value = np.float64(room.values[0, k])
             else:
-                value = np.float64(
-                    value_after(guide, plan, np.uint64(context), np.uint64(step), room.states, 0, room.kept, np.uint64(0), ENOUGH)
+                after = value_after(
+                    guide, plan, np.uint64(context), np.uint64(step), room.states, 0, room.kept, np.uint64(0), ENOUGH
                 )
+                value = np.float64(after)
             for goal in range(wanted.goal_hashes.shape[0]):
                 if wanted.goal_hashes[goal] == h and found < MOST_FOUND:
                     room.found[found] = count
                     found += 1
-            if cost > wanted.most_cost or (wanted.values_are_proven and cost + value > wanted.most_cost):
-                if found == 0 or room.found[found - 1] != count:
-                    continue
+            is_goal = found > 0 and room.found[found - 1] == count
+            least = cost + (value if wanted.values_are_proven else 0.0)
+            if least > wanted.most_cost and not is_goal:
+                continue
             out.keys[count] = sort_key(cost, value, h, wanted.salt)
             out.parents[count], out.steps[count], out.hashes[count] = row, step, h
             count += 1
@@ -181,9 +183,7 @@ def expand_rows(
 
 
 @compiled_loop
-def make_layer(
-    layer: Layer, children: Children, chosen: I64, moves: TreeMoves, seen: Seen, room: Room, out: Layer
-) -> None:
+def make_layer(layer: Layer, children: Children, chosen: I64, moves: TreeMoves, seen: Seen, room: Room, out: Layer) -> None:
     """Write the chosen children to the rows of `out`."""
     plan, cells = moves.plan, layer.states.shape[1]
     width, mask = plan.legal.shape[1], np.uint64(len(seen.kept) - 1)

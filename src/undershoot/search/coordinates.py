@@ -1,8 +1,8 @@
 """Parts of a state as small numbers: what a move makes of each, and for pairs of them how far the goal is at least.
 
-A state is *labelled* here: each cell holds the cell that its sticker has in the goal. A *view* sees the labels in a few colours.
-Few colourings can be reached, so they are numbered, and a table says which of them an action makes of which. Two views have
-so few pairs of numbers that the least cost of each is known.
+A state is *labelled* here: each cell holds the cell that its sticker has in the goal. A *view* sees labels in a few colours.
+Few colourings can be reached, so they are numbered, and a table says which of them an action makes of which. Two views have so
+few pairs of numbers that the least cost of each is known.
 """
 
 from collections.abc import Sequence
@@ -122,7 +122,7 @@ def _spread_costs(one: I32, other: I32, back: I64, cost: I64, result: U8) -> Non
     """Level by level from the pair 0, 0; back: the actions that undo those whose costs these are."""
     width = other.shape[0]
     result[0] = 0
-    dearest, level, last = cost.max(), 0, 0
+    level, last = 0, 0
     while level <= last and level < UNSEEN - 1:
         for pair in range(result.shape[0]):
             if result[pair] != level:

@@ -1,9 +1,11 @@
 """What two searches of one instance know together: the best solution, the best bound, and what of the limits is left."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Condition
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +19,19 @@ NO_COST = 2**40
 """Of no solution at all."""
 
 
+class Snapshot(NamedTuple):
+    """What was known at one moment."""
+
+    seconds: float
+    cost: int
+    actions: I32
+    lower: int
+    status: Status | None
+    counts: dict[str, int]
+
+
 class Known:
-    """Threads share it. `moved` is called, by whichever of them, when a bound has moved or the search has ended."""
+    """Threads share it, and whoever waits for `changed` is told when a bound has moved or the search has ended."""
 
     def __init__(self, puzzle: Problem, start: States, lower: int, options: SearchOptions) -> None:
         self.puzzle = puzzle
@@ -53,6 +66,14 @@ class Known:
     def most_useful_cost(self) -> int:
         """What the next solution may cost, at most, to be better than the best."""
         return self.cost - (1 if self.parity is None else 2)
+
+    def next_after(self, last: Snapshot | None, between: float) -> Snapshot:
+        """Wait until a bound has moved, or it is over. between: seconds after which the clock is looked at again."""
+        with self.changed:
+            while last is not None and (self.cost, self.lower, self.status) == (last.cost, last.lower, last.status):
+                self.changed.wait(between)
+                self.is_over  # noqa: B018 - looks at the clock
+            return Snapshot(self.seconds, self.cost, self.actions, self.lower, self.status, dict(self.counts))
 
     def end(self, status: Status) -> None:
         """Stop both searches; the first reason counts."""
@@ -104,29 +125,22 @@ class Known:
 
 
 class Turns:
-    """For two searches on one thread: each works in its turn, and the other one waits."""
+    """For searches that share a thread: one of them works at a time, and who has waited longest is next."""
 
-    def __init__(self, names: tuple[str, ...], is_over: Callable[[], bool]) -> None:
-        self.waiting = list(names)
-        """Whose turn it is comes first."""
-        self.is_over = is_over
+    def __init__(self) -> None:
+        self.waiting: deque[object] = deque()
         self.changed = Condition()
 
     @contextmanager
-    def taken(self, name: str) -> Iterator[None]:
-        """Wait for one's turn; afterwards the other one has it."""
+    def taken(self) -> Iterator[None]:
+        """Wait for one's turn, which lasts until the end of what is within."""
+        mine = object()
         with self.changed:
-            while self.waiting[0] != name and not self.is_over():
-                self.changed.wait(0.1)
+            self.waiting.append(mine)
+            self.changed.wait_for(lambda: self.waiting[0] is mine)
         try:
             yield
         finally:
             with self.changed:
-                self.waiting.append(self.waiting.pop(self.waiting.index(name)))
+                self.waiting.popleft()
                 self.changed.notify_all()
-
-    def leave(self, name: str) -> None:
-        """There is nothing more to do: the other one need not wait again."""
-        with self.changed:
-            self.waiting.remove(name)
-            self.changed.notify_all()

@@ -13,15 +13,13 @@ from undershoot.arrays import I32, U8, frozen
 from undershoot.kernels.plan import forward_plan
 from undershoot.search.depth_first import tree_moves
 from undershoot.search.known import NO_COST, Known
-from undershoot.search.stages import Stages
 from undershoot.search.staged_walks import (
     DEPTH,
-    ENDS,
     EXHAUSTED,
+    EXPANDED,
     FOUND,
     LENGTH,
     MADE,
-    MADE_IN_SECOND,
     SEARCHING,
     STATUS,
     Two,
@@ -30,10 +28,11 @@ from undershoot.search.staged_walks import (
     plant,
     walk_on,
 )
+from undershoot.search.stages import Stages
 
-FIRST_SLICE, SECONDS_A_SLICE = 20_000, 0.02
-MOST_IN_SECOND = 20_000
-"""Children that one end of the first stage may have in the second: others may be shorter."""
+FIRST_SLICE, SECONDS_A_SLICE = 5_000, 0.002
+MOST_IN_SECOND = 5_000
+"""Nodes that one end of the first stage may have in the second: others may be shorter."""
 
 
 @lru_cache(maxsize=8)
@@ -75,6 +74,11 @@ class Staged:
         self.aspects = [Aspect(stages, labels, *way) for way in ways]
         self.slice_size = FIRST_SLICE
 
+    def compile(self) -> None:
+        """Compile everything, or fetch it from the cache, so that no limit is charged for it."""
+        walk = self.aspects[0].walk
+        walk_on(walk, self.two, plant(walk, self.two), -1, 0, 0)
+
     def slices(self) -> Iterator[None]:
         """Search; control comes back after each slice. It ends when the first stage alone would cost too much."""
         bound = min((int(plant(aspect.walk, self.two)) for aspect in self.aspects), default=0)
@@ -98,10 +102,9 @@ class Staged:
         before, began = walk.progress.copy(), time.perf_counter()
         most = self.known.reserve(self.slice_size)
         walk_on(walk, self.two, bound, self.known.most_useful_cost, most, MOST_IN_SECOND)
-        done = walk.progress - before
-        made = int(done[MADE] + done[MADE_IN_SECOND])
-        self.known.count(generated=made, evaluated=made, expanded=int(done[ENDS]))
+        expanded, made = (walk.progress - before)[[EXPANDED, MADE]].tolist()
+        self.known.count(expanded=expanded - most, generated=made, evaluated=made)
         seconds = max(1e-6, time.perf_counter() - began)
         if walk.progress[STATUS] == SEARCHING:
-            self.slice_size = max(1000, min(int(most * SECONDS_A_SLICE / seconds), 4 * most))
+            self.slice_size = max(100, min(int(most * SECONDS_A_SLICE / seconds), 4 * most))
         return int(walk.progress[STATUS])

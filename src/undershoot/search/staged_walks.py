@@ -41,7 +41,7 @@ class Walk(NamedTuple):
     first: Rows
     second: Rows
     progress: I64
-    """int64[6]: depth, steps of the second stage, status, children made, ends of the first stage, children of the second."""
+    """int64[5]: depth, steps of the second stage, status, nodes whose children were made, and how many these are."""
 
 
 class Two(NamedTuple):
@@ -56,7 +56,7 @@ class Two(NamedTuple):
     """bool[A]: the actions of the second stage."""
 
 
-DEPTH, LENGTH, STATUS, MADE, ENDS, MADE_IN_SECOND = range(6)
+DEPTH, LENGTH, STATUS, EXPANDED, MADE = range(5)
 
 
 def make_walk(two: Two, labels: U8) -> Walk:
@@ -66,7 +66,7 @@ def make_walk(two: Two, labels: U8) -> Walk:
         numbers = np.zeros((MOST_DEPTH + 2, at.colour_of.shape[0]), dtype=np.int32)
         return Rows(numbers, *np.zeros((4, MOST_DEPTH + 2), dtype=np.int64))
 
-    return Walk(np.array([labels] * 3, dtype=np.uint8), rows(two.first), rows(two.second), np.zeros(6, dtype=np.int64))
+    return Walk(np.array([labels] * 3, dtype=np.uint8), rows(two.first), rows(two.second), np.zeros(5, dtype=np.int64))
 
 
 @compiled_loop
@@ -84,15 +84,15 @@ def plant(walk: Walk, two: Two) -> Number:
 @compiled_loop
 def walk_on(walk: Walk, two: Two, bound: Number, most_cost: Number, most: Number, most_in_second: Number) -> None:
     """Go on through the first stage, whose ends cost exactly `bound`, until a solution of at most `most_cost` is found, all is
-    searched, or `most` children were made. most_in_second: of the children that one end may have in the second stage."""
+    searched, or `most` nodes were expanded. most_in_second: of the nodes that one end may have in the second stage."""
     rows, plan, progress = walk.first, two.moves.plan, walk.progress
-    width, stop, depth = plan.legal.shape[1], progress[MADE] + most, progress[DEPTH]
+    width, stop, depth = plan.legal.shape[1], progress[EXPANDED] + most, progress[DEPTH]
     progress[STATUS] = SEARCHING
-    while progress[MADE] < stop:
+    while progress[EXPANDED] < stop:
         at = rows.arrivals[depth] * (width + 1)
+        progress[EXPANDED] += rows.visited[depth] == 0
         if rows.visited[depth] == 0 and rows.costs[depth] == bound:
             rows.visited[depth] = two.moves.follow[at]
-            progress[ENDS] += 1
             if _finish(walk, two, depth, most_cost, most_in_second):
                 progress[STATUS] = FOUND
                 break
@@ -136,8 +136,8 @@ def _finish(walk: Walk, two: Two, depth: Number, most_cost: Number, most: Number
     if not read_numbers(two.second, labels, 1, rows.numbers, 0):
         return False
     rows.costs[0], rows.arrivals[0] = walk.first.costs[depth], walk.first.arrivals[depth]
-    bound, stop = rows.costs[0] + cost_of(two.second, rows.numbers, 0), walk.progress[MADE_IN_SECOND] + most
-    while bound <= most_cost and walk.progress[MADE_IN_SECOND] < stop:
+    bound, stop = rows.costs[0] + cost_of(two.second, rows.numbers, 0), walk.progress[EXPANDED] + most
+    while bound <= most_cost and walk.progress[EXPANDED] < stop:
         if _search_second(walk, two, bound, stop):
             return True
         bound += 1
@@ -150,7 +150,8 @@ def _search_second(walk: Walk, two: Two, bound: Number, stop: Number) -> Number:
     rows, plan, progress = walk.second, two.moves.plan, walk.progress
     width, depth = plan.legal.shape[1], np.int64(0)
     rows.visited[0] = 0
-    while progress[MADE_IN_SECOND] < stop:
+    while progress[EXPANDED] < stop:
+        progress[EXPANDED] += rows.visited[depth] == 0
         if rows.costs[depth] <= bound and cost_of(two.second, rows.numbers, depth) == 0 and _is_home(two, rows, depth):
             progress[LENGTH] = depth
             return True
@@ -164,7 +165,7 @@ def _search_second(walk: Walk, two: Two, bound: Number, stop: Number) -> Number:
         rows.visited[depth] += 1
         if not two.is_fewer[step]:
             continue
-        progress[MADE_IN_SECOND] += 1
+        progress[MADE] += 1
         cost = rows.costs[depth] + np.int64(plan.cost[0, step])
         _descend(rows, two, two.second, depth, step, cost)
         if cost + cost_of(two.second, rows.numbers, depth + 1) <= bound:
