@@ -78,17 +78,20 @@ def meet_many(
     states = check_request(puzzle, states, heuristic)
     check_options(replace(options, algorithm=Algorithm.BOTH), threads)
     used, began, ended = check_guide(puzzle, heuristic, guide), time.perf_counter(), dict[int, Result]()
-    own_threads, lock = threads if len(states) == 1 else 1, threading.Lock()
+    own_threads, lock, stopped = threads if len(states) == 1 else 1, threading.Lock(), threading.Event()
 
     def meet(number: int) -> None:
-        *_, result = Meeting(puzzle, states[number : number + 1], heuristic, used, options, own_threads, threads).results()
+        if stopped.is_set():
+            return
+        state = states[number : number + 1]
+        *_, result = Meeting(puzzle, state, heuristic, used, options, own_threads, threads, stopped).results()
         with lock:
             ended[number] = result
             if progress is not None:
                 progress(len(ended))
 
     if len(states) > 1 and threads > 1:
-        spread(meet, range(len(states)), threads, threading.Event())
+        spread(meet, range(len(states)), threads, stopped)
     else:
         for number in range(len(states)):
             meet(number)
@@ -132,12 +135,13 @@ class Meeting:
         options: SearchOptions,
         threads: int = 1,
         beside: int = 1,
+        stopped: threading.Event | None = None,
     ) -> None:
-        """beside: how many share the memory."""
+        """beside: how many share the memory. stopped: set by others to end it."""
         self.puzzle, self.start, self.heuristic = puzzle, start, heuristic
         self.prover_heuristic = prover_of(puzzle, heuristic)
         (begin,) = starts_of(puzzle, start, self.prover_heuristic, None)
-        self.known = Known(puzzle, start, begin.lower, options)
+        self.known = Known(puzzle, start, begin.lower, options, stopped)
         self.known.raise_bound(max(begin.lower, self._value_of_start()))
         self.known.offer(np.zeros(0, dtype=np.int32))  # it may be solved
         turns = Turns()

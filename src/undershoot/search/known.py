@@ -4,7 +4,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Condition
+from threading import Condition, Event
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +33,10 @@ class Snapshot(NamedTuple):
 class Known:
     """Threads share it, and whoever waits for `changed` is told when a bound has moved or the search has ended."""
 
-    def __init__(self, puzzle: Problem, start: States, lower: int, options: SearchOptions) -> None:
+    def __init__(
+        self, puzzle: Problem, start: States, lower: int, options: SearchOptions, stopped: Event | None = None
+    ) -> None:
+        """stopped: set by others to end the search."""
         self.puzzle = puzzle
         self.start = start
         self.options = options
@@ -47,13 +50,14 @@ class Known:
         self.status: Status | None = None
         """How the search ended; None as long as it goes on."""
         self.changed = Condition()
+        self.stopped = stopped or Event()
 
     @property
     def is_over(self) -> bool:
         """Whether there is nothing more to do, or no more time to do it in."""
         if self.status is None:
             limit = self.options.max_seconds
-            if limit is not None and self.seconds >= limit:
+            if self.stopped.is_set() or (limit is not None and self.seconds >= limit):
                 self.end(Status.TIME)
         return self.status is not None
 

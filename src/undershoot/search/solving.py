@@ -122,7 +122,8 @@ def check_reads_guide(algorithm: Algorithm, guide: Heuristic | None) -> None:
     """Refuse a guide that nothing would read."""
     if guide is not None and algorithm is not Algorithm.BOTH:
         raise UndershootError(
-            f"a guide (--guide) was given, but {algorithm.shown} goes by the heuristic alone; use --algorithm both, or leave it out"
+            f"a guide (--guide) was given, but {algorithm.shown} goes by the heuristic alone; leave it out, or use both bounds "
+            "(--algorithm both)"
         )
 
 
