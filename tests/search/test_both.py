@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import undershoot as us
-from tests.commands import undershoot
+from commands import undershoot
 from undershoot.arrays import States
 from undershoot.guarantees import NO_GUARANTEE, Heuristic, OptimalityKind, Rounding
 from undershoot.search.options import Algorithm, SearchOptions
@@ -24,6 +24,7 @@ from undershoot.search.solving import choose
 
 PYRAMINX = str(Path(__file__).parent.parent.parent / "examples" / "pyraminx.toml")
 BOTH = SearchOptions(algorithm=Algorithm.BOTH)
+FARTHEST = "8 6 7 / 2 5 4 / 3 0 1"
 
 
 @pytest.mark.parametrize(
@@ -184,7 +185,7 @@ def test_killed_at_random_moments_the_last_line_is_true() -> None:
 
 
 def test_the_lines_say_how_the_bounds_move() -> None:
-    text = undershoot("solve", "tiles-3x3", "8 6 7 / 2 5 4 / 3 0 1", "--algorithm", "both", "--heuristic", "base").stdout
+    text = undershoot("solve", "tiles-3x3", FARTHEST, "--algorithm", "both", "--heuristic", "base").stdout
     assert last_statement(text) == (31, 31)
     assert "cost 31: optimal, proven" in text
 
@@ -192,7 +193,9 @@ def test_the_lines_say_how_the_bounds_move() -> None:
 def test_json_has_the_history() -> None:
     import json
 
-    text = undershoot("solve", "tiles-3x3", "8 6 7 / 2 5 4 / 3 0 1", "--algorithm", "both", "--heuristic", "base", "--json").stdout
+    text = undershoot(
+        "solve", "tiles-3x3", "8 6 7 / 2 5 4 / 3 0 1", "--algorithm", "both", "--heuristic", "base", "--json"
+    ).stdout
     (result,) = json.loads(text)["results"]
     assert result["algorithm"] == "both"
     assert result["history"][-1] == {"seconds": result["seconds"], "cost": 31, "lower_bound": 31}
@@ -212,11 +215,11 @@ def test_bad_requests_are_answered_with_one_sentence() -> None:
     puzzle = us.puzzle("tiles-3x3")
     state, base = puzzle.sample(1, seed=0), us.heuristic(puzzle, "base")
     other = us.heuristic(us.puzzle("tiles-2x3"), "base")
-    with pytest.raises(us.UndershootError, match="the guide .* belongs to another puzzle than tiles-3x3"):
+    with pytest.raises(us.UndershootError, match=r"the guide .* belongs to another puzzle than tiles-3x3"):
         us.solve(puzzle, state, base, BOTH, guide=other)
     with pytest.raises(us.UndershootError, match="goes by the heuristic alone"):
         us.solve(puzzle, state, base, guide=base)
-    with pytest.raises(us.UndershootError, match="0 seconds .* leaves no time"):
+    with pytest.raises(us.UndershootError, match=r"0 seconds .* leaves no time"):
         us.solve(puzzle, state, base, SearchOptions(algorithm=Algorithm.BOTH, max_seconds=0))
     with pytest.raises(us.UndershootError, match="does not read --weight"):
         us.solve(puzzle, state, base, SearchOptions(algorithm=Algorithm.BOTH, weight=2))
