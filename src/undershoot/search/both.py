@@ -169,7 +169,7 @@ class Meeting:
         self.prover.compile()
         for part in self.parts:
             part.compile()
-        self.known.began = time.perf_counter()
+        self.known.begin()
         threads = [threading.Thread(target=self._until_raised, args=(work,), daemon=True) for work in self._works()]
         try:
             for thread in threads:

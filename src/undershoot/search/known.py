@@ -61,6 +61,10 @@ class Known:
                 self.end(Status.TIME)
         return self.status is not None
 
+    def begin(self) -> None:
+        """Limits count from now on."""
+        self.began = time.perf_counter()
+
     @property
     def seconds(self) -> float:
         """Since it began."""

@@ -1,0 +1,149 @@
+"""Two bounds that meet: what is known of uniformly random instances after so many seconds, on two cores.
+
+    python benchmarks/two_bounds.py [PART ...] [--count N] [--seconds S] [--clock wall|processor] [--records FILE]
+    python benchmarks/two_bounds.py --picture FILE [--records FILE]
+
+Parts: fifteen (the 15-puzzle, 500 boards of 1 s each, two at a time), twenty-four (the 24-puzzle, 20 boards of 60 s each) and
+cube (the 3x3, 20 cubes of 60 s each), each instance on two threads. Tables come from the cache, or are made first, which is
+timed apart. Every history goes to the file of records, where a part replaces its earlier records; tables and the picture are
+made of these. With `--clock processor` a second is one in which this process had two cores: on a machine that others use as
+well, that is what two idle cores would do in a second.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import undershoot as us
+from undershoot.experiments.figures import BLUE, ORANGE, _figure, _save
+from undershoot.files import written_atomically
+from undershoot.search import known
+from undershoot.search.results import Result
+
+THREADS = 2
+RECORDS = Path(__file__).parent.parent / "docs" / "two_bounds.json"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is measured."""
+
+    puzzle: str
+    patterns: str
+    count: int
+    seconds: float
+    at_a_time: int
+    """Instances that run at once, each with its share of the threads."""
+
+
+PARTS = {
+    "fifteen": Part("tiles-4x4", "6-6-3+reflected", 500, 1.0, 2),
+    "twenty-four": Part("tiles-5x5", "5-5-5-5-4+reflected", 20, 60.0, 1),
+    "cube": Part("cube-3x3", "corners+7+7", 20, 60.0, 1),
+}
+
+
+@contextmanager
+def counting(clock: str) -> Iterator[None]:
+    """Limits and histories count seconds of this clock."""
+    if clock == "wall":
+        yield
+        return
+    usual, known.time = known.time, SimpleNamespace(perf_counter=lambda: time.process_time() / THREADS)  # type: ignore[attr-defined, assignment]
+    try:
+        yield
+    finally:
+        known.time = usual  # type: ignore[attr-defined]
+
+
+def measure(part: Part, count: int, seconds: float, clock: str) -> dict[str, Any]:
+    """The records of one part."""
+    puzzle = us.puzzle(part.puzzle)
+    began = time.perf_counter()
+    heuristic = us.patterns(puzzle, part.patterns)
+    loading = time.perf_counter() - began
+    options = us.SearchOptions(algorithm=us.Algorithm.BOTH, max_seconds=seconds)
+    states = puzzle.sample(count, seed=20)
+    us.solve(puzzle, puzzle.table.goals, heuristic, options)  # compiled
+    results: list[Result] = []
+    with counting(clock):
+        step = part.at_a_time if part.at_a_time == 1 else count
+        for first in range(0, count, step):
+            results += us.solve_many(puzzle, states[first : first + step], heuristic, options, threads=THREADS)
+            print(f"{part.puzzle}: {first + step} of {count}, {results[-1].cost} >= {results[-1].lower_bound}", flush=True)
+    about = {"puzzle": part.puzzle, "heuristic": heuristic.name, "seconds": seconds, "clock": clock, "threads": THREADS}
+    rows = [
+        {"cost": r.cost, "lower_bound": r.lower_bound, "seconds": r.seconds, "history": [list(moved) for moved in r.history]}
+        for r in results
+    ]
+    return {**about, "loading_seconds": loading, "instances": rows}
+
+
+def line(record: dict[str, Any]) -> str:
+    """A row of the table."""
+    rows = record["instances"]
+    solved = [row for row in rows if row["cost"] is not None]
+    proven = sum(row["cost"] == row["lower_bound"] for row in rows)
+    ratios = [row["cost"] / row["lower_bound"] for row in solved]
+    cells = (
+        record["puzzle"],
+        f"{len(rows)}, {record['seconds']:g} s",
+        f"{len(solved)}",
+        f"{proven}",
+        f"{statistics.fmean(row['cost'] for row in solved):.2f}, {max(row['cost'] for row in solved)}",
+        f"{statistics.fmean(row['lower_bound'] for row in rows):.2f}, {min(row['lower_bound'] for row in rows)}",
+        f"{statistics.fmean(ratios):.3f}, {max(ratios):.3f}",
+        f"{statistics.fmean(row['seconds'] for row in rows):.3f}, {max(row['seconds'] for row in rows):.3f}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def picture(records: dict[str, Any], path: Path) -> None:
+    """Both bounds of the first instances of each part that takes long, by time."""
+    shown = [name for name in ("cube", "twenty-four") if name in records]
+    figure, axes = _figure(len(shown))
+    for axis, name in zip(axes, shown, strict=True):
+        record = records[name]
+        for row in record["instances"][:4]:
+            for column, colour in ((1, ORANGE), (2, BLUE)):
+                points = [(max(moved[0], 0.01), moved[column]) for moved in row["history"] if moved[column] is not None]
+                axis.step(*zip(*points, strict=True), where="post", color=colour, linewidth=1.2, alpha=0.8)
+        axis.set_xscale("log")
+        axis.set_ylabel("moves")
+        axis.set_title(f"{record['puzzle']}: solutions from above, proof from below", loc="left")
+    axes[-1].set_xlabel("seconds on two cores")
+    _save(figure, path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--clock", choices=("wall", "processor"), default="wall")
+    parser.add_argument("--records", type=Path, default=RECORDS)
+    parser.add_argument("--picture", type=Path)
+    asked = parser.parse_args()
+    records: dict[str, Any] = json.loads(asked.records.read_text()) if asked.records.exists() else {}
+    for name in asked.parts or ([] if asked.picture else list(PARTS)):
+        part = PARTS[name]
+        records[name] = measure(part, asked.count or part.count, asked.seconds or part.seconds, asked.clock)
+        with written_atomically(asked.records) as file:
+            file.write(json.dumps(records).encode())
+    if asked.picture:
+        picture(records, asked.picture)
+    print("| puzzle | instances | solved | proven | cost: mean, largest | bound: mean, least | ratio: mean, largest | s |")
+    print("|---|---|---:|---:|---|---|---|---|")
+    for record in records.values():
+        print(line(record))
+
+
+if __name__ == "__main__":
+    main()
