@@ -4,7 +4,8 @@
     python benchmarks/two_bounds.py --picture FILE [--records FILE]
 
 Parts: fifteen (the 15-puzzle, 500 boards of 1 s each, two at a time), twenty-four (the 24-puzzle, 20 boards of 60 s each) and
-cube (the 3x3, 20 cubes of 60 s each), each instance on two threads. Tables come from the cache, or are made first, which is
+cube (the 3x3, 20 cubes of 60 s each), each instance on two threads; ideas (what finds solutions of the 3x3, 10 cubes of 5 s
+each, on one thread). Tables come from the cache, or are made first, which is
 timed apart. Every history goes to the file of records, where a part replaces its earlier records; tables and the picture are
 made of these. With `--clock processor` a second is one in which this process had two cores: on a machine that others use as
 well, that is what two idle cores would do in a second.
@@ -14,9 +15,9 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +26,10 @@ import undershoot as us
 from undershoot.experiments.figures import BLUE, ORANGE, _figure, _save
 from undershoot.files import written_atomically
 from undershoot.search import known
+from undershoot.search.beam import Beam
 from undershoot.search.results import Result
+from undershoot.search.staged import Staged
+from undershoot.search.stages import stages_of
 
 THREADS = 2
 RECORDS = Path(__file__).parent.parent / "docs" / "two_bounds.json"
@@ -86,6 +90,34 @@ def measure(part: Part, count: int, seconds: float, clock: str) -> dict[str, Any
     return {**about, "loading_seconds": loading, "instances": rows}
 
 
+def ideas(count: int, seconds: float, clock: str) -> None:
+    """What finds solutions of the 3x3: each part alone, on one thread."""
+    puzzle = us.puzzle("cube-3x3")
+    patterns, stages = us.patterns(puzzle), stages_of(puzzle)
+    states, options = puzzle.sample(count, seed=21), us.SearchOptions(max_seconds=seconds / THREADS)
+    assert stages is not None
+    first, others = replace(stages, aspects=stages.aspects[:1]), stages
+    ways: dict[str, Callable[[known.Known], Any]] = {
+        "a beam by patterns": lambda shared: Beam(shared, patterns, patterns, 2 << 30),
+        "two stages": lambda shared: Staged(shared, first, with_inverse=False),
+        "two stages, also of the inverse": lambda shared: Staged(shared, first),
+        "two stages, also of the inverse, along three axes": lambda shared: Staged(shared, others),
+    }
+    for name, way in ways.items():
+        costs = []
+        for k in range(count):
+            shared = known.Known(puzzle, states[k : k + 1], 0, options)
+            part = way(shared)
+            part.compile()
+            with counting(clock):
+                shared.begin()
+                for _ in part.slices():
+                    if shared.is_over:
+                        break
+            costs.append(shared.cost)
+        print(f"| {name} | {statistics.fmean(costs):.2f} | {min(costs)} | {max(costs)} |", flush=True)
+
+
 def line(record: dict[str, Any]) -> str:
     """A row of the table."""
     rows = record["instances"]
@@ -124,7 +156,7 @@ def picture(records: dict[str, Any], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, "ideas", []], default=[])
     parser.add_argument("--count", type=int)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--clock", choices=("wall", "processor"), default="wall")
@@ -133,6 +165,9 @@ def main() -> None:
     asked = parser.parse_args()
     records: dict[str, Any] = json.loads(asked.records.read_text()) if asked.records.exists() else {}
     for name in asked.parts or ([] if asked.picture else list(PARTS)):
+        if name == "ideas":
+            ideas(asked.count or 10, asked.seconds or 5.0, asked.clock)
+            continue
         part = PARTS[name]
         records[name] = measure(part, asked.count or part.count, asked.seconds or part.seconds, asked.clock)
         with written_atomically(asked.records) as file:

@@ -9,7 +9,7 @@ MOST_TURNS = 3
 """Turns that the part which found the last solution has for one of each other's."""
 SECONDS_BEFORE, SECONDS_AFTER, SECONDS_LATER = 0.03, 0.01, 0.002
 """Of a turn: before there is a solution, after it, and if none has come for long. A turn of the proof takes 0.02 s."""
-LONG, AT_LEAST = 3, 1.0
+LONG, AT_LEAST = 3, 0.1
 """How many times as late as the last solution it is when none has come for long, and from when on, in seconds."""
 
 

@@ -67,10 +67,12 @@ class Aspect:
 class Staged:
     """From one start."""
 
-    def __init__(self, known: Known, stages: Stages) -> None:
+    def __init__(self, known: Known, stages: Stages, with_inverse: bool = True) -> None:
+        """with_inverse: look also at the start turned about, which the same moves solve in the other direction."""
         self.known, self.two = known, _two(stages)
         labels = stages.labels_of(known.start)
-        ways = [(number, inverse) for inverse in (False, True) for number in range(len(stages.aspects))]
+        both = (False, True) if with_inverse else (False,)
+        ways = [(number, inverse) for inverse in both for number in range(len(stages.aspects))]
         self.aspects = [Aspect(stages, labels, *way) for way in ways]
         self.slice_size = FIRST_SLICE
 
