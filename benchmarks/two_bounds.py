@@ -3,7 +3,7 @@
     python benchmarks/two_bounds.py [PART ...] [--count N] [--seconds S] [--clock wall|processor] [--records FILE]
     python benchmarks/two_bounds.py --picture FILE [--records FILE]
 
-Parts: fifteen (the 15-puzzle, 500 boards of 1 s each, two at a time), twenty-four (the 24-puzzle, 20 boards of 60 s each) and
+Parts: fifteen (the 15-puzzle, 500 boards of 1 s each), twenty-four (the 24-puzzle, 20 boards of 60 s each) and
 cube (the 3x3, 20 cubes of 60 s each), each instance on two threads; ideas (what finds solutions of the 3x3, 10 cubes of 5 s
 each, on one thread). Tables come from the cache, or are made first, which is
 timed apart. Every history goes to the file of records, where a part replaces its earlier records; tables and the picture are
@@ -43,14 +43,12 @@ class Part:
     patterns: str
     count: int
     seconds: float
-    at_a_time: int
-    """Instances that run at once, each with its share of the threads."""
 
 
 PARTS = {
-    "fifteen": Part("tiles-4x4", "6-6-3+reflected", 500, 1.0, 2),
-    "twenty-four": Part("tiles-5x5", "5-5-5-5-4+reflected", 20, 60.0, 1),
-    "cube": Part("cube-3x3", "corners+7+7", 20, 60.0, 1),
+    "fifteen": Part("tiles-4x4", "6-6-3+reflected", 500, 1.0),
+    "twenty-four": Part("tiles-5x5", "5-5-5-5-4+reflected", 20, 60.0),
+    "cube": Part("cube-3x3", "corners+7+7", 20, 60.0),
 }
 
 
@@ -78,10 +76,9 @@ def measure(part: Part, count: int, seconds: float, clock: str) -> dict[str, Any
     us.solve(puzzle, puzzle.table.goals, heuristic, options)  # compiled
     results: list[Result] = []
     with counting(clock):
-        step = part.at_a_time if part.at_a_time == 1 else count
-        for first in range(0, count, step):
-            results += us.solve_many(puzzle, states[first : first + step], heuristic, options, threads=THREADS)
-            print(f"{part.puzzle}: {first + step} of {count}, {results[-1].cost} >= {results[-1].lower_bound}", flush=True)
+        for k in range(count):
+            results += us.solve_many(puzzle, states[k : k + 1], heuristic, options, threads=THREADS)
+            print(f"{part.puzzle}: {k + 1} of {count}, {results[-1].cost} >= {results[-1].lower_bound}", flush=True)
     about = {"puzzle": part.puzzle, "heuristic": heuristic.name, "seconds": seconds, "clock": clock, "threads": THREADS}
     rows = [
         {"cost": r.cost, "lower_bound": r.lower_bound, "seconds": r.seconds, "history": [list(moved) for moved in r.history]}

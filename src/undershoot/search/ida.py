@@ -227,8 +227,9 @@ class Deepening:
         return bound if bound >= NEVER or parity is None else bound + ((bound ^ parity) & 1)
 
     def _iterate(self, bound: int) -> tuple[int, int]:
-        """One iteration; returns the least f, and the least g + h0, that were cut off."""
-        return self._iterate_alone(bound) if self.threads == 1 else self._iterate_together(bound)
+        """One iteration; returns the least f, and the least g + h0, that were cut off. The first ones are not worth sharing."""
+        is_short = self.counts["expanded"] < FIRST_SLICE
+        return self._iterate_alone(bound) if self.threads == 1 or is_short else self._iterate_together(bound)
 
     def _tree(self, bound: int) -> Tree:
         return make_tree(self.moves, max(bound, 0) // self.cheapest + 1, self.kept_size)
