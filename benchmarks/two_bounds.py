@@ -23,7 +23,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import undershoot as us
-from undershoot.experiments.figures import BLUE, ORANGE, _figure, _save
+from undershoot.experiments.figures import bounds_over_time
 from undershoot.files import written_atomically
 from undershoot.search import known
 from undershoot.search.beam import Beam
@@ -136,19 +136,14 @@ def line(record: dict[str, Any]) -> str:
 
 def picture(records: dict[str, Any], path: Path) -> None:
     """Both bounds of the first instances of each part that takes long, by time."""
-    shown = [name for name in ("cube", "twenty-four") if name in records]
-    figure, axes = _figure(len(shown))
-    for axis, name in zip(axes, shown, strict=True):
-        record = records[name]
-        for row in record["instances"][:4]:
-            for column, colour in ((1, ORANGE), (2, BLUE)):
-                points = [(max(moved[0], 0.01), moved[column]) for moved in row["history"] if moved[column] is not None]
-                axis.step(*zip(*points, strict=True), where="post", color=colour, linewidth=1.2, alpha=0.8)
-        axis.set_xscale("log")
-        axis.set_ylabel("moves")
-        axis.set_title(f"{record['puzzle']}: solutions from above, proof from below", loc="left")
-    axes[-1].set_xlabel("seconds on two cores")
-    _save(figure, path)
+    shown = [records[name] for name in ("cube", "twenty-four") if name in records]
+    curves = {
+        f"{record['puzzle']}, on two cores: solutions from above, proof from below": [
+            [(moved[0], moved[1], moved[2]) for moved in row["history"]] for row in record["instances"][:4]
+        ]
+        for record in shown
+    }
+    bounds_over_time(curves, path)
 
 
 def main() -> None:

@@ -17,7 +17,8 @@ import pytest
 import undershoot as us
 from commands import undershoot
 from undershoot.arrays import States
-from undershoot.guarantees import NO_GUARANTEE, Heuristic, OptimalityKind, Rounding
+from undershoot.errors import Contradiction
+from undershoot.guarantees import NO_GUARANTEE, PROVEN, Heuristic, OptimalityKind, Rounding
 from undershoot.search.options import Algorithm, SearchOptions
 from undershoot.search.results import Result, Status
 from undershoot.search.solving import choose
@@ -201,6 +202,15 @@ def test_json_has_the_history() -> None:
     assert result["history"][-1] == {"seconds": result["seconds"], "cost": 31, "lower_bound": 31}
 
 
+def test_a_false_claim_is_contradicted() -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    state = puzzle.parse("1 2 3 / 4 5 6 / 0 7 8")
+    false = Says(puzzle, "false", lambda states: np.full(len(states), 8.0))
+    false.guarantee = PROVEN
+    with pytest.raises(Contradiction, match="a solution of cost 2 was found where false, which claims"):
+        us.solve(puzzle, state, false, BOTH)
+
+
 def test_a_goal_an_empty_list_and_several_states() -> None:
     puzzle = us.puzzle("tiles-3x3")
     base = us.heuristic(puzzle, "base")
@@ -223,8 +233,12 @@ def test_bad_requests_are_answered_with_one_sentence() -> None:
         us.solve(puzzle, state, base, SearchOptions(algorithm=Algorithm.BOTH, max_seconds=0))
     with pytest.raises(us.UndershootError, match="does not read --weight"):
         us.solve(puzzle, state, base, SearchOptions(algorithm=Algorithm.BOTH, weight=2))
-    with pytest.raises(us.UndershootError, match="no heuristic"):
-        us.heuristic(puzzle, "nothing-of-this-name")
+    refused = undershoot("solve", "tiles-3x3", "--algorithm", "both", "--guide", "nothing", code=2).stderr
+    assert "linear-conflict" in refused  # what there is
+    refused = undershoot("solve", "lights-out-8x8", "--algorithm", "both", "--guide", "patterns", code=2).stderr
+    assert "gf2" in refused
+    refused = undershoot("solve", "tiles-3x3", "--algorithm", "both", "--max-seconds", "0", code=2).stderr
+    assert "leaves no time" in refused
 
 
 def test_what_a_guide_raises_ends_both() -> None:

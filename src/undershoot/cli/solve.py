@@ -97,20 +97,14 @@ def solve(
         with progress(f"solving {chosen.name}", len(states)) as report, searches as search:
             results = search(states, used, lambda done: report(done, used.name)).results
     if as_json:
-        found = [{"state": chosen.format(states[i : i + 1]), **result.to_json()} for i, result in enumerate(results)]
-        print_json(
-            {
-                "puzzle": chosen.name,
-                "heuristic": used.name,
-                "guarantee": str(used.guarantee),
-                "guide": (guided_by or used).name if first.value == "both" else None,
-                "algorithm": first.value,
-                "reason": reason,
-                "loading_seconds": loaded.seconds,
-                "tables_made": sorted(loaded.made),
-                "results": found,
-            }
-        )
+        about = {
+            "guide": (guided_by or used).name if first.value == "both" else None,
+            "algorithm": first.value,
+            "reason": reason,
+            "loading_seconds": loaded.seconds,
+            "tables_made": sorted(loaded.made),
+        }
+        _print_json(chosen, states, used, results, about)
     elif len(results) == 1:
         if not is_shown:
             stdout().print(chosen.draw(states), "")
@@ -120,6 +114,12 @@ def solve(
         _show_many(chosen, states, used, results, show, _why(results, first, reason))
     if not all(result.cost is not None for result in results):
         raise typer.Exit(1)
+
+
+def _print_json(puzzle: "Puzzle", states: "States", used: "Heuristic", results: "list[Result]", about: dict[str, Any]) -> None:
+    found = [{"state": puzzle.format(states[i : i + 1]), **result.to_json()} for i, result in enumerate(results)]
+    document = {"puzzle": puzzle.name, "heuristic": used.name, "guarantee": str(used.guarantee), **about, "results": found}
+    print_json(document)
 
 
 def _show_one(puzzle: "Puzzle", states: "States", used: "Heuristic", result: "Result", show: bool, why: str) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from undershoot.arrays import States
-from undershoot.errors import UndershootError
+from undershoot.errors import Contradiction, UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.analytic import base
 from undershoot.kernels.cpu import play_path
@@ -174,7 +174,7 @@ class Meeting:
         try:
             for thread in threads:
                 thread.start()
-            yield from self._moves()
+            yield from self._moves(threads)
         finally:
             self.known.end(Status.TIME)
             for thread in threads:
@@ -191,11 +191,15 @@ class Meeting:
             self.raised.append(error)
             self.known.end(Status.TIME)
 
-    def _moves(self) -> Iterator[Result]:
-        """A result whenever a bound has moved, and one at the end."""
+    def _moves(self, threads: list[threading.Thread]) -> Iterator[Result]:
+        """A result whenever a bound has moved, and one at the end, with what either search found to its last moment."""
         last: Snapshot | None = None
         while last is None or last.status is None:
             last = self.known.next_after(last, SECONDS_BETWEEN_LOOKS)
+            if last.status is not None:
+                for thread in threads:
+                    thread.join()
+                last = self.known.next_after(None, SECONDS_BETWEEN_LOOKS)
             if self.raised:
                 raise self.raised[0]
             yield self._result(last)
@@ -205,6 +209,11 @@ class Meeting:
         cost = now.cost if is_solved else None
         self.history.append(Moved(now.seconds, cost, now.lower))
         known = self.heuristic if self.heuristic.guarantee.is_proven else self.prover_heuristic
+        if now.cost < now.lower:
+            raise Contradiction(
+                f"a solution of cost {now.cost} was found where {known.name}, which claims that it {known.guarantee}, "
+                f"implies at least {now.lower}: {self.puzzle.format(self.start)}"
+            )
         states = np.repeat(self.start, len(now.actions) + 1, axis=0)
         play_path(forward_plan(self.puzzle.table), now.actions, states)
         path = states[:-1]

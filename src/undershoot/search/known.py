@@ -54,12 +54,14 @@ class Known:
 
     @property
     def is_over(self) -> bool:
-        """Whether there is nothing more to do, or no more time to do it in."""
-        if self.status is None:
-            limit = self.options.max_seconds
-            if self.stopped.is_set() or (limit is not None and self.seconds >= limit):
-                self.end(Status.TIME)
+        """Whether there is nothing more to do, or no more time to do it in. Once it is, it stays so."""
+        self._look_at_clock()
         return self.status is not None
+
+    def _look_at_clock(self) -> None:
+        limit = self.options.max_seconds
+        if self.status is None and (self.stopped.is_set() or (limit is not None and self.seconds >= limit)):
+            self.end(Status.TIME)
 
     def begin(self) -> None:
         """Limits count from now on."""
@@ -80,7 +82,7 @@ class Known:
         with self.changed:
             while last is not None and (self.cost, self.lower, self.status) == (last.cost, last.lower, last.status):
                 self.changed.wait(between)
-                self.is_over  # noqa: B018 - looks at the clock
+                self._look_at_clock()
             return Snapshot(self.seconds, self.cost, self.actions, self.lower, self.status, dict(self.counts))
 
     def end(self, status: Status) -> None:
@@ -110,8 +112,8 @@ class Known:
             return True
 
     def _settle(self) -> None:
-        if self.cost <= self.lower and self.status is None:
-            self.status = Status.SOLVED
+        if self.cost <= self.lower:
+            self.status = Status.SOLVED  # also if a limit has struck meanwhile
         self.changed.notify_all()
 
     def reserve(self, size: int) -> int:

@@ -56,7 +56,7 @@ def stages_of(puzzle: Problem) -> Stages | None:
         return None
     every = [a for a in range(table.actions) if table.alike[a] == a]
     kinds = _connected(table, fewer)
-    if (table.inverse[0][every] < 0).any():
+    if (table.inverse[0][every] < 0).any() or not set(table.inverse[0][list(fewer)].tolist()) <= set(fewer):
         return None
     first, second = _first_views(table, pieces, kinds, every), _second_views(table, pieces, kinds, fewer)
     if len(first) < 2 or len(second) < 2 or not _tell_apart(first, kinds, pieces) or not _tell_apart(second, None, pieces):
