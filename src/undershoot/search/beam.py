@@ -32,11 +32,12 @@ from undershoot.search.known import NO_COST, Known
 
 FIRST_WIDTH, MOST_WIDTH = 64, 1 << 22
 MOST_LAYERS = 20_000
-SECONDS_A_SLICE, FIRST_ROWS = 0.002, 256
-"""How long others wait for their turn, and how many states are expanded at first before the clock is looked at."""
+SECONDS_A_SLICE, SECONDS_A_BATCH, FIRST_ROWS = 0.002, 0.05, 256
+"""How long others wait for their turn, with a guide in the loop and with one that is asked in batches, which had better be large;
+and how many states are expanded at first before the clock is looked at."""
 SEEN_A_STATE = 4
 """Entries of the tables of what was seen, for each state of the beam."""
-BATCH = 4096
+BATCH = 1 << 16
 """States that a heuristic outside of the loop is asked about at a time."""
 LOWER_BITS = np.uint64(0xFFFFFFFF)
 
@@ -52,6 +53,7 @@ class Beam:
         in_loop = guide_of(guide)
         self.is_in_loop = in_loop is not None
         self.guide: Any = in_loop if self.is_in_loop else Elsewhere()
+        self.slice_seconds = SECONDS_A_SLICE if self.is_in_loop else SECONDS_A_BATCH
         self.words = hash_words(self.table)
         self.goal_hashes = hashes_of(self.table, self.table.goals)
         self.steps = int(self.moves.plan.legal.sum(axis=1).max())
@@ -149,7 +151,7 @@ class Beam:
             if not self.is_in_loop:
                 self._evaluate(layer, children, before, made, salt)
             self.known.count(generated=made - before, evaluated=made - before)
-            self.rows = max(1, min(int(rows * SECONDS_A_SLICE / max(1e-6, time.perf_counter() - began)), 4 * rows))
+            self.rows = max(1, min(int(rows * self.slice_seconds / max(1e-6, time.perf_counter() - began)), 4 * rows))
             yield
         return made
 
