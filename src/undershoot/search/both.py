@@ -45,8 +45,8 @@ def improve(
     better, whenever one of the bounds has moved. The last one says how the search ended.
 
     heuristic: for the bound; where it is not proven on every state, the puzzle's own stands in for it. guide: for solutions,
-    any heuristic; the same one if not given. threads: for the proof; the search for solutions shares the first of them, and has
-    the less of it the longer it has found none. Limits count from the first result on. Who asks for no more results ends it.
+    any heuristic; the same one if not given. threads: for the proof; the search for solutions shares the first of them.
+    Limits count from the first result on. Who asks for no more results ends it.
 
     Examples:
         >>> tiles = us.puzzle("tiles-3x3")

@@ -7,10 +7,10 @@ from undershoot.search.known import NO_COST, Known, Turns
 
 MOST_TURNS = 3
 """Turns that the part which found the last solution has for one of each other's."""
-SECONDS_BEFORE, SECONDS_AFTER, SECONDS_LATER = 0.03, 0.01, 0.002
-"""Of a turn: before there is a solution, after it, and if none has come for long. A turn of the proof takes 0.02 s."""
-LONG, AT_LEAST = 3, 0.1
-"""How many times as late as the last solution it is when none has come for long, and from when on, in seconds."""
+SECONDS_BEFORE, SECONDS_AFTER, SECONDS_LATER = 0.03, 0.004, 0.02
+"""Of a turn: before there is a solution, after it, and later. A turn of the proof takes 0.02 s."""
+LATER = 2.0
+"""Seconds after which a proof is likely to take long, so that cheaper solutions are worth as much time as a higher bound."""
 
 
 class Guided:
@@ -18,7 +18,6 @@ class Guided:
 
     def __init__(self, known: Known, parts: list[Iterator[None]], turns: Turns) -> None:
         self.known, self.parts, self.turns = known, parts, turns
-        self.last_found = 0.0
 
     def search(self) -> None:
         """Until it is over, or no part has anything more to try."""
@@ -40,11 +39,10 @@ class Guided:
                 if next(part, self) is self:
                     return False
                 if self.known.cost < before:
-                    self.last_found = self.known.seconds
                     break
         return True
 
     def _seconds(self) -> float:
         if self.known.cost == NO_COST:
             return SECONDS_BEFORE
-        return SECONDS_AFTER if self.known.seconds < LONG * self.last_found + AT_LEAST else SECONDS_LATER
+        return SECONDS_AFTER if self.known.seconds < LATER else SECONDS_LATER
