@@ -33,8 +33,8 @@ from undershoot.search.known import NO_COST, Known
 FIRST_WIDTH, MOST_WIDTH = 64, 1 << 22
 MOST_LAYERS = 20_000
 SECONDS_A_SLICE, SECONDS_A_BATCH, FIRST_ROWS = 0.002, 0.05, 256
-"""How long others wait for their turn, with a guide in the loop and with one that is asked in batches, which are better large; and
-how many states are expanded at first before the clock is looked at."""
+"""How long others wait for their turn, with a guide in the loop and with one that is asked in batches, which are better large;
+and how many states are expanded at first before the clock is looked at."""
 SEEN_A_STATE = 4
 """Entries of the tables of what was seen, for each state of the beam."""
 BATCH = 1 << 16
