@@ -85,19 +85,19 @@ class Staged:
         """Search; control comes back after each slice. It ends when the first stage alone would cost too much."""
         bound = min((int(plant(aspect.walk, self.two)) for aspect in self.aspects), default=0)
         while 0 <= bound <= min(self.known.most_useful_cost, NO_COST // 2):
-            for aspect in self.aspects:
-                if plant(aspect.walk, self.two) <= bound:
-                    yield from self._exhaust(aspect, bound)
+            yield from self._exhaust([aspect for aspect in self.aspects if plant(aspect.walk, self.two) <= bound], bound)
             bound += 1
 
-    def _exhaust(self, aspect: Aspect, bound: int) -> Iterator[None]:
-        """All first stages of this cost."""
-        walk, status = aspect.walk, 0
-        while status != EXHAUSTED and bound <= self.known.most_useful_cost and not self.known.is_over:
-            status = self._go_on(walk, bound)
-            if status == FOUND:
-                self.known.offer(aspect.solution())
-            yield
+    def _exhaust(self, aspects: list[Aspect], bound: int) -> Iterator[None]:
+        """All first stages of this cost, of all aspects in turns."""
+        while aspects and bound <= self.known.most_useful_cost and not self.known.is_over:
+            for aspect in list(aspects):
+                status = self._go_on(aspect.walk, bound)
+                if status == FOUND:
+                    self.known.offer(aspect.solution())
+                elif status == EXHAUSTED:
+                    aspects.remove(aspect)
+                yield
 
     def _go_on(self, walk: Walk, bound: int) -> int:
         """For one slice."""
