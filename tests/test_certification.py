@@ -380,7 +380,7 @@ def test_a_puzzle_that_cannot_draw_uniform_states_is_calibrated_all_the_same(
     monkeypatch.setattr("undershoot.oracles.breadth_first.available_memory", lambda: 1000)
     monkeypatch.setenv("UNDERSHOOT_CACHE_DIR", str(tmp_path / "cache"))
     document = json.loads(undershoot("calibrate", str(bundle), "--method", "scramble", "--json"))
-    assert document["label"] == "lower bound of the cost"
+    assert document["label"] == "true cost"  # from proofs
     refused = undershoot("calibrate", str(bundle), "--method", "max", "--labels", "lower", code=2)
     assert "cannot draw uniformly random states" in " ".join(refused.split())
 

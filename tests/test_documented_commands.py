@@ -65,7 +65,9 @@ def test_documented_puzzle_files_are_valid(tmp_path: Path) -> None:
         assert json.loads(undershoot("oracle", str(tmp_path / "puzzle.toml"), "--json").stdout)["states"] > 1
 
 
-@pytest.mark.parametrize("path", ["README.md", "docs/index.md", "docs/add-a-puzzle.md", "docs/search.md", "docs/training.md"])
+@pytest.mark.parametrize(
+    "path", ["README.md", "docs/index.md", "docs/add-a-puzzle.md", "docs/search.md", "docs/training.md", "docs/two-bounds.md"]
+)
 def test_documented_python_works(path: str) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(), re.DOTALL)
     assert blocks

@@ -26,6 +26,7 @@ _HOMES = {
     "wrap": "undershoot.heuristics.wrapped",
     "solve": "undershoot.search.solving",
     "solve_many": "undershoot.search.solving",
+    "improve": "undershoot.search.both",
     "SearchOptions": "undershoot.search.options",
     "Ties": "undershoot.search.options",
     "Algorithm": "undershoot.search.options",
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from undershoot.puzzles.catalogue import puzzle as puzzle
     from undershoot.puzzles.moves import MoveTable as MoveTable
     from undershoot.puzzles.puzzle import Puzzle as Puzzle
+    from undershoot.search.both import improve as improve
     from undershoot.search.options import Algorithm as Algorithm
     from undershoot.search.options import SearchOptions as SearchOptions
     from undershoot.search.options import Ties as Ties

@@ -167,6 +167,7 @@ def cluster_address() -> Iterator[str]:
 
 def without_times(document: dict[str, Any]) -> dict[str, Any]:
     timed = ("seconds", "expanded_per_second", "peak_bytes")
+    document.pop("loading_seconds", None)
     for part in (*document.get("results", ()), *document.get("heuristics", ())):
         for name in timed:
             part.pop(name, None)

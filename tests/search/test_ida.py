@@ -123,7 +123,7 @@ def test_auto_takes_what_fits_and_says_why() -> None:
     auto = SearchOptions(algorithm=Algorithm.AUTO)
     assert choose(small, us.heuristic(small, "base"), auto)[0] is Algorithm.ASTAR
     first, reason = choose(large, us.heuristic(large, "base"), auto)
-    assert (first, "do not fit into memory" in reason) == (Algorithm.IDA, True)
+    assert (first, "do not fit into memory" in reason) == (Algorithm.BOTH, True)
 
 
 @pytest.mark.parametrize("limit", [30, 300, 3000])
@@ -170,7 +170,7 @@ def test_what_one_thread_raises_stops_the_others(count: int, monkeypatch: pytest
 
 def test_algorithms_by_name() -> None:
     assert us.SearchOptions(algorithm="auto").algorithm is us.Algorithm.AUTO  # type: ignore[arg-type]
-    with pytest.raises(us.UndershootError, match="allowed are astar, ida, auto"):
+    with pytest.raises(us.UndershootError, match="allowed are astar, ida, both, auto"):
         us.SearchOptions(algorithm="nope")  # type: ignore[arg-type]
 
 

@@ -28,7 +28,8 @@ class Evidence:
 
     population: str
     scores: AnyArray
-    """float64[N]: of states; for `trajectory`, of instances: the largest score along a best optimal path."""
+    """float64[N]: of states; for `trajectory`, of instances: the largest score along an optimal path, and infinite where none
+    was proven to be one."""
     kind: LabelKind
     groups: I64
     """int64[N]: the groups of the states, by what the network says; see `Family.groups`."""
@@ -60,7 +61,9 @@ def of_states(
 ) -> Evidence:
     """Scores of states drawn from the wanted population, with the wanted labels; or from and with others."""
     source = source or wanted.labels or LabelSource.EXACT
-    sample = draw(network.puzzle, population or wanted.population, source, wanted.n, wanted.seed, wanted.depths)
+    sample = draw(
+        network.puzzle, population or wanted.population, source, wanted.n, wanted.seed, wanted.depths, threads=wanted.threads
+    )
     raw = evaluate(network.raw, sample.states, wanted.threads)
     groups = network.family.groups(raw, MOST_GROUPS + 1)
     return Evidence(sample.population, score(network.family, raw, sample.labels), sample.labels.kind, groups)

@@ -1,17 +1,19 @@
 """Which states are drawn, and what is known about their costs."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
 from undershoot.arrays import States
+from undershoot.calibration.proofs import prove
 from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
 from undershoot.guarantees import Heuristic, LabelKind, Labels
 from undershoot.heuristics import wording
 from undershoot.heuristics.analytic import base
 from undershoot.kernels.cpu import is_goal, unpack
-from undershoot.kernels.scrambles import deepest, scramble
+from undershoot.kernels.scrambles import Scrambles, deepest, scramble
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
@@ -41,7 +43,7 @@ class LabelSource(StrEnum):
     """Where labels come from."""
 
     EXACT = "exact"
-    """The oracle."""
+    """The oracle, or where there is none searches that prove what a state costs."""
     SCRAMBLE = "scramble"
     """What a scramble costs: at least the true cost."""
     LOWER = "lower"
@@ -65,12 +67,35 @@ def draw(
     seed: int,
     depths: tuple[int, ...] | None = None,
     heuristic: Heuristic | None = None,
+    threads: int = 1,
 ) -> Sample:
     """`count` states, before goals are left out.
 
     depths: of scrambles; None for 1 to 10, as far as the puzzle has them. heuristic: of the searches for EXPANDED; None for
-    base.
+    base. threads: for searches. Where true costs come from searches and some are stopped, all labels are lower bounds.
     """
+    name, states, walked = draw_states(puzzle, population, count, seed, depths, heuristic)
+    if source is LabelSource.SCRAMBLE:
+        if walked is None:
+            raise UndershootError(f"scramble labels come with scrambles, not with {name}; use --population scrambles")
+        labels = Labels(LabelKind.UPPER, walked.cost_walked.astype(np.float32))
+    elif source is LabelSource.EXACT:
+        labels = _true_costs(puzzle, states, None if walked is None else int(walked.cost_walked.max(initial=0)), threads)
+    else:
+        labels = lower(puzzle, states)
+    kept = ~is_goal(puzzle.table, states)
+    return Sample(name, states[kept], Labels(labels.kind, labels.costs[kept]))
+
+
+def draw_states(
+    puzzle: Problem,
+    population: Population,
+    count: int,
+    seed: int,
+    depths: tuple[int, ...] | None = None,
+    heuristic: Heuristic | None = None,
+) -> tuple[str, States, Scrambles | None]:
+    """What the population is called, `count` states, and how they were scrambled if they were; see `draw`."""
     if depths is None:
         depths = tuple(range(1, 1 + deepest(puzzle.table, USUAL_DEPTH)))
     if not 1 <= count <= MOST_LABELS:
@@ -88,16 +113,7 @@ def draw(
         states, name = _expanded(puzzle, heuristic or base(puzzle), count, seed)
     else:
         states, name = uniform(puzzle, count, stream(seed, Purpose.FIT_UNIFORM)), wording.UNIFORM
-    if source is LabelSource.SCRAMBLE:
-        if walked is None:
-            raise UndershootError(f"scramble labels come with scrambles, not with {name}; use --population scrambles")
-        labels = Labels(LabelKind.UPPER, walked.cost_walked.astype(np.float32))
-    elif source is LabelSource.EXACT:
-        labels = exact(_distances_for(puzzle, states, population, depths), states)
-    else:
-        labels = lower(puzzle, states)
-    kept = ~is_goal(puzzle.table, states)
-    return Sample(name, states[kept], Labels(labels.kind, labels.costs[kept]))
+    return name, states, walked
 
 
 def uniform(puzzle: Problem, count: int, seed: int) -> States:
@@ -138,13 +154,23 @@ def whole_space(puzzle: Problem, purpose: str) -> DistanceTable:
         ) from error
 
 
-def _distances_for(puzzle: Problem, states: States, population: Population, depths: tuple[int, ...]) -> DistanceTable:
-    if population is not Population.SCRAMBLES:
-        return whole_space(puzzle, "--labels exact")
+def is_enumerable(puzzle: Problem) -> bool:
+    """Whether all its states fit into memory."""
     try:
-        return oracle(puzzle)
+        oracle(puzzle)
     except SpaceTooLarge:
-        return oracle(puzzle, radius=max(depths) * int(puzzle.table.cost.max()))
+        return False
+    return True
+
+
+def _true_costs(puzzle: Problem, states: States, farthest: int | None, threads: int) -> Labels:
+    """From the oracle, of the whole space or as far as scrambles came; where both are too large, from proofs."""
+    for radius in (None, farthest):
+        with suppress(SpaceTooLarge):
+            return exact(oracle(puzzle, radius=radius), states)
+        if farthest is None:
+            break
+    return labels_of_searches(prove(puzzle, states, threads))
 
 
 def _expanded(puzzle: Problem, heuristic: Heuristic, count: int, seed: int) -> tuple[States, str]:

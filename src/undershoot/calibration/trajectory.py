@@ -4,12 +4,13 @@ import numpy as np
 
 from undershoot.arrays import AnyArray
 from undershoot.calibration.calibrator import DRAWN, Calibrator, Fitted, Wanted
-from undershoot.calibration.evidence import Evidence, order_statistic, scores_of_space
-from undershoot.calibration.populations import LabelSource, draw, whole_space
+from undershoot.calibration.evidence import Evidence, order_statistic, score, scores_of_space
+from undershoot.calibration.populations import LabelSource, draw, draw_states, is_enumerable, whole_space
+from undershoot.calibration.proofs import is_proven, path_of, prove
 from undershoot.errors import UndershootError
-from undershoot.guarantees import Guarantee, LabelKind, Standing, Subject
-from undershoot.heuristics.neural import LearnedHeuristic
-from undershoot.kernels.cpu import successors
+from undershoot.guarantees import Guarantee, LabelKind, Labels, Standing, Subject
+from undershoot.heuristics.neural import LearnedHeuristic, evaluate
+from undershoot.kernels.cpu import is_goal, successors
 from undershoot.kernels.plan import forward_plan
 from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
 
@@ -28,7 +29,14 @@ def trajectory(evidence: Evidence, alpha: float, confidence: float | None) -> tu
             "use --labels exact, or `conformal`, which speaks of states"
         )
     scores = evidence.sound_scores("trajectory")
-    return order_statistic("trajectory", scores, alpha, confidence), Guarantee(
+    margin = order_statistic("trajectory", scores, alpha, confidence)
+    if margin == np.inf:
+        stopped = int((scores == np.inf).sum())
+        raise UndershootError(
+            f"`trajectory` found no proof for {stopped:,} of {len(scores):,} instances, which count as missed: more than a "
+            f"rate of {alpha} (--alpha) allows; use instances nearer to the goal (--population scrambles --depths 1..D)"
+        )
+    return margin, Guarantee(
         Standing.SAMPLED,
         population=evidence.population,
         violation_rate=alpha,
@@ -61,12 +69,36 @@ def path_scores(distances: DistanceTable, scores: AnyArray) -> AnyArray:
 
 
 def of_instances(network: LearnedHeuristic, wanted: Wanted, scores: AnyArray | None = None) -> Evidence:
-    """Scores of instances drawn from the wanted population: of the optimal path that is best for the network."""
+    """Scores of instances drawn from the wanted population: of the optimal path that is best for the network, or where the
+    space is too large, of the one that a search has proven to be optimal."""
+    if not is_enumerable(network.puzzle):
+        return of_proven_paths(network, wanted)
     distances = whole_space(network.puzzle, "`trajectory`")
     best = path_scores(distances, scores_of_space(network, distances, wanted.threads) if scores is None else scores)
     sample = draw(network.puzzle, wanted.population, LabelSource.EXACT, wanted.n, wanted.seed, wanted.depths)
     rows, _ = distances.look_up(sample.states)
     return Evidence(sample.population, best[rows], LabelKind.EXACT, np.zeros(len(rows), dtype=np.int64))
+
+
+def of_proven_paths(network: LearnedHeuristic, wanted: Wanted) -> Evidence:
+    """Scores of instances: the largest along the path that IDA* found and proved; infinite where it was stopped.
+
+    The best path scores no more than this one. So a margin fitted here is at least the one fitted to best paths, and its rate
+    holds, whichever paths the searches happen to find and wherever they are stopped.
+    """
+    puzzle = network.puzzle
+    population, states, _ = draw_states(puzzle, wanted.population, wanted.n, wanted.seed, wanted.depths)
+    states = states[~is_goal(puzzle.table, states)]
+    results = prove(puzzle, states, wanted.threads)
+    proven = [k for k, result in enumerate(results) if is_proven(result)]
+    best = np.full(len(states), np.inf)
+    if proven:
+        paths = [path_of(puzzle, states[k : k + 1], results[k]) for k in proven]
+        raw = evaluate(network.raw, np.concatenate([path for path, _ in paths]), wanted.threads)
+        to_go = Labels(LabelKind.EXACT, np.concatenate([costs for _, costs in paths]))
+        begins = np.cumsum([0, *(len(path) for path, _ in paths[:-1])])
+        best[proven] = np.maximum.reduceat(score(network.family, raw, to_go), begins)
+    return Evidence(population, best, LabelKind.EXACT, np.zeros(len(states), dtype=np.int64))
 
 
 def fit(network: LearnedHeuristic, wanted: Wanted, scores: AnyArray | None) -> Fitted:

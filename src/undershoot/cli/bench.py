@@ -9,6 +9,7 @@ import typer
 from undershoot.cli.posing import (
     NAMES,
     AlgorithmName,
+    GuideName,
     InstanceFile,
     MaxExpanded,
     MaxMemory,
@@ -47,6 +48,7 @@ def bench(
     per_depth: Annotated[int, typer.Option(help="How many scrambles of each depth.")] = 100,
     instances: InstanceFile = None,
     algorithm: AlgorithmName = "astar",
+    guide: GuideName = None,
     weight: Weight = 1.0,
     ties: TieRule = "deep",
     expand_per_step: PerStep = 1,
@@ -82,10 +84,11 @@ def bench(
     chosen_heuristics = [heuristic_for(chosen, name.strip(), how.max_memory) for name in heuristics.split(",") if name.strip()]
     if not chosen_heuristics:
         raise UndershootError("no heuristics are named; write for example --heuristics base,zero")
+    guided_by = None if guide is None else heuristic_for(chosen, guide, how.max_memory)
     refusal: UndershootError | None = None  # what was found is shown nevertheless
     try:
         with progress(f"searching {chosen.name}", len(chosen_heuristics) * len(posed.states)) as report:
-            summaries, records = compare(chosen, posed, chosen_heuristics, how, threads, report, scheduler)
+            summaries, records = compare(chosen, posed, chosen_heuristics, how, threads, report, scheduler, guided_by)
     except WrongKnownCost as error:
         summaries, records, refusal = error.summaries, error.records, error
     is_written = False
@@ -100,6 +103,7 @@ def bench(
             "puzzle": chosen.name,
             "population": posed.population,
             "algorithm": algorithm,
+            "guide": None if guided_by is None else guided_by.name,
             "instances": len(posed.states),
         }
         print_json({**document, "heuristics": [asdict(summary) for summary in summaries]})

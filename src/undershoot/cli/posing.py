@@ -33,7 +33,14 @@ MaxSeconds = Annotated[float | None, typer.Option(help="Stop an instance after s
 MaxMemory = Annotated[str | None, typer.Option(metavar="SIZE", help="All instances together, such as 500M or 4G.")]
 AlgorithmName = Annotated[
     str,
-    typer.Option("--algorithm", metavar="astar|ida|auto", help="auto takes A* where all states fit into memory, else IDA*."),
+    typer.Option(
+        "--algorithm",
+        metavar="astar|ida|both|auto",
+        help="both: a guided search and a proof at once. auto takes A* where all states fit into memory, else both.",
+    ),
+]
+GuideName = Annotated[
+    str | None, typer.Option("--guide", help="both: the heuristic that guides to solutions; that of the proof if not given.")
 ]
 Threads = Annotated[int, typer.Option(help="Spread the instances over so many.")]
 Scheduler = Annotated[
@@ -41,21 +48,21 @@ Scheduler = Annotated[
 ]
 
 
-def heuristic_for(puzzle: "Puzzle", name: str, max_memory: int | None = None) -> "Heuristic":
+def heuristic_for(puzzle: "Puzzle", name: str, max_memory: int | None = None, made: set[str] | None = None) -> "Heuristic":
     """The heuristic of this name. Pattern tables that are not in the cache are made, which is said, with a bar.
 
-    max_memory: bytes that those of a default set may take.
+    max_memory: bytes that those of a default set may take. made: the pieces of tables that are made are added to it.
     """
     from undershoot.bundles.loading import heuristic
 
-    with making_patterns(puzzle) as show:
+    with making_patterns(puzzle, made) as show:
         return heuristic(puzzle, name, show, max_memory)
 
 
 @contextmanager
-def making_patterns(puzzle: "Puzzle") -> Iterator["Progress"]:
+def making_patterns(puzzle: "Puzzle", made: set[str] | None = None) -> Iterator["Progress"]:
     """What shows how far tables are while they are made."""
-    said: set[str] = set()
+    said: set[str] = set() if made is None else made
     with progress(f"patterns of {puzzle.name}") as report:
 
         def show(pieces: str, doing: str, done: int, of: int) -> None:

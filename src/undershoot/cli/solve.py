@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from undershoot.cli.meeting import Loading, loading, show_meeting
 from undershoot.cli.posing import (
     NAMES,
     AlgorithmName,
+    GuideName,
     InstanceFile,
     MaxExpanded,
     MaxMemory,
@@ -42,6 +44,7 @@ def solve(
     instances: InstanceFile = None,
     heuristic: Annotated[str | None, typer.Option(help=f"{NAMES}, or the path of a bundle; a+b is the larger.")] = None,
     algorithm: AlgorithmName = "auto",
+    guide: GuideName = None,
     weight: Weight = 1.0,
     ties: TieRule = "deep",
     expand_per_step: PerStep = 1,
@@ -57,14 +60,16 @@ def solve(
     """Solve a state, a scramble, states of a file or random states, optimally if the heuristic allows.
 
     Where a learned heuristic comes with the package, that is used; otherwise patterns, whose tables are made on first use, or
-    for puzzles without pieces their own heuristic, `base`. Networks on patterns give way to tables that were made already.
+    for puzzles without pieces their own heuristic, `base`. Networks on patterns give way to tables that were made already. Two
+    bounds are printed as they move.
     """
     from undershoot.experiments.instances import scrambled_instances
     from undershoot.experiments.spreading import searching
     from undershoot.kernels.streams import Purpose
     from undershoot.puzzles.catalogue import puzzle as by_name
+    from undershoot.search.both import improve
     from undershoot.search.options import check_options
-    from undershoot.search.solving import choose
+    from undershoot.search.solving import check_reads_guide, choose
 
     exclusive(context, "state", "random", "scramble_depth", "instances")
     exclusive(context, "state", "seed")
@@ -79,34 +84,47 @@ def solve(
         states = random_or_listed(chosen, 1 if random is None else random, instances, seed).states
     chosen.check_solvable(states)
     check_options(how, threads)  # before tables are made
-    memory = how.max_memory
-    used = heuristic_for(chosen, heuristic, memory) if heuristic is not None else _usual_heuristic(chosen, memory)
-    first, reason = choose(chosen, used, how)
-    with progress(f"solving {chosen.name}", len(states)) as report, searching(chosen, how, threads, scheduler) as search:
-        results = search(states, used, lambda done: report(done, used.name)).results
+    with loading() as loaded:
+        used = _heuristic(chosen, heuristic, how.max_memory, loaded.made)
+        guided_by = None if guide is None else heuristic_for(chosen, guide, how.max_memory, loaded.made)
+    first, reason = choose(chosen, used, how, guided_by)
+    check_reads_guide(first, guided_by)
+    is_shown = len(states) == 1 and first.value == "both" and scheduler is None and not as_json
+    if is_shown:
+        stdout().print(chosen.draw(states), "")
+        results = [show_meeting(chosen, improve(chosen, states, used, guided_by, how, threads))]
+    else:
+        searches = searching(chosen, how, threads, scheduler, guided_by)
+        with progress(f"solving {chosen.name}", len(states)) as report, searches as search:
+            results = search(states, used, lambda done: report(done, used.name)).results
     if as_json:
-        found = [{"state": chosen.format(states[i : i + 1]), **result.to_json()} for i, result in enumerate(results)]
-        print_json(
-            {
-                "puzzle": chosen.name,
-                "heuristic": used.name,
-                "guarantee": str(used.guarantee),
-                "algorithm": first.value,
-                "reason": reason,
-                "results": found,
-            }
-        )
+        about = {
+            "guide": (guided_by or used).name if first.value == "both" else None,
+            "algorithm": first.value,
+            "reason": reason,
+            "loading_seconds": loaded.seconds,
+            "tables_made": sorted(loaded.made),
+        }
+        _print_json(chosen, states, used, results, about)
     elif len(results) == 1:
+        if not is_shown:
+            stdout().print(chosen.draw(states), "")
         _show_one(chosen, states, used, results[0], show, _why(results, first, reason))
+        _say_loading(loaded)
     else:
         _show_many(chosen, states, used, results, show, _why(results, first, reason))
     if not all(result.cost is not None for result in results):
         raise typer.Exit(1)
 
 
+def _print_json(puzzle: "Puzzle", states: "States", used: "Heuristic", results: "list[Result]", about: dict[str, Any]) -> None:
+    found = [{"state": puzzle.format(states[i : i + 1]), **result.to_json()} for i, result in enumerate(results)]
+    document = {"puzzle": puzzle.name, "heuristic": used.name, "guarantee": str(used.guarantee), **about, "results": found}
+    print_json(document)
+
+
 def _show_one(puzzle: "Puzzle", states: "States", used: "Heuristic", result: "Result", show: bool, why: str) -> None:
     console = stdout()
-    console.print(puzzle.draw(states), "")
     if result.cost is None:
         console.print(plain("").append(result.status.sentence, "bold red").append(_bound(result)))
     else:
@@ -124,13 +142,21 @@ def _show_one(puzzle: "Puzzle", states: "States", used: "Heuristic", result: "Re
         _step_through(console, puzzle, states, result)
 
 
-def _usual_heuristic(puzzle: "Puzzle", max_memory: int | None) -> "Heuristic":
-    """The best that there is; where patterns turn out not to be, the puzzle's own."""
+def _say_loading(loaded: Loading) -> None:
+    """What no limit was charged for, if that took long."""
+    if loaded.made:
+        stdout().print(f"{len(loaded.made)} tables of patterns were made first, once, in {loaded.seconds:.1f} s", style="dim")
+
+
+def _heuristic(puzzle: "Puzzle", name: str | None, max_memory: int | None, made: set[str]) -> "Heuristic":
+    """The one of this name, or the best that there is; where patterns turn out not to be, the puzzle's own."""
     from undershoot.bundles.loading import default_heuristic
     from undershoot.errors import NotAvailable
 
+    if name is not None:
+        return heuristic_for(puzzle, name, max_memory, made)
     try:
-        return heuristic_for(puzzle, default_heuristic(puzzle), max_memory)
+        return heuristic_for(puzzle, default_heuristic(puzzle), max_memory, made)
     except NotAvailable as reason:
         print(f"undershoot: {reason}; taking base", file=sys.stderr)
         return heuristic_for(puzzle, "base")

@@ -15,7 +15,7 @@ from undershoot.guarantees import Heuristic
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.astar import Batch
 from undershoot.search.options import SearchOptions
-from undershoot.search.results import Result, Status
+from undershoot.search.results import Result
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,12 @@ def compare(
     threads: int = 1,
     progress: Callable[[int, str], None] | None = None,
     scheduler: str | None = None,
+    guide: Heuristic | None = None,
 ) -> tuple[list[Summary], list[dict[str, Any]]]:
     """A summary for each heuristic, and a record for each instance and heuristic.
 
-    scheduler: the address of a Dask scheduler whose workers do it, instead of threads of this machine.
+    scheduler: the address of a Dask scheduler whose workers do it, instead of threads of this machine. guide: of the algorithm
+    `both`, for all of them.
     If a search contradicts a cost that is said to be known, WrongKnownCost is raised at the end, with both.
 
     Examples:
@@ -81,7 +83,7 @@ def compare(
     if len(set(names)) < len(names):
         raise UndershootError(f"a heuristic is named twice in {', '.join(names)}")
     batches: list[Batch] = []
-    with searching(puzzle, options, threads, scheduler) as search:
+    with searching(puzzle, options, threads, scheduler, guide) as search:
         for k, heuristic in enumerate(heuristics):
             done = k * len(instances.states)
 
@@ -140,7 +142,9 @@ def _contrary(result: Result, known: int) -> str:
 def record_of(batch: Batch, i: int) -> dict[str, Any]:
     """The fields of a result, for a table."""
     result = batch.results[i]
-    return {**result.to_json(), "actions": " ".join(result.actions)}
+    fields = {**result.to_json(), "actions": " ".join(result.actions)}
+    del fields["history"]
+    return fields
 
 
 def _summary(heuristic: Heuristic, batch: Batch, everyone: list[bool], bounds: list[int]) -> Summary:
@@ -151,7 +155,7 @@ def _summary(heuristic: Heuristic, batch: Batch, everyone: list[bool], bounds: l
     return Summary(
         name=heuristic.name,
         guarantee=heuristic.guarantee.label,
-        solve_rate=sum(result.status is Status.SOLVED for result in results) / len(results),
+        solve_rate=sum(result.cost is not None for result in results) / len(results),
         mean_expanded=expanded / len(results),
         mean_expanded_common=fmean(result.expanded for result in common) if common else None,
         mean_expanded_below=fmean(result.expanded_below or 0 for result in common) if common else None,

@@ -30,6 +30,23 @@ def training_curve(title: str, metrics: list[dict[str, Any]], path: Path) -> Non
     _save(figure, path)
 
 
+def bounds_over_time(curves: dict[str, list[list[tuple[float, int | None, int]]]], path: Path) -> None:
+    """For each title the histories of some instances, seconds, cost and lower bound, as PNG: two steps that approach."""
+    figure, axes = _figure(len(curves))
+    for axis, (title, histories) in zip(axes, curves.items(), strict=True):
+        for history in histories:
+            costs = [(max(seconds, 0.01), cost) for seconds, cost, _ in history if cost is not None]
+            bounds = [(max(seconds, 0.01), bound) for seconds, _, bound in history]
+            for points, colour in ((costs, ORANGE), (bounds, BLUE)):
+                if points:
+                    axis.step(*zip(*points, strict=True), where="post", color=colour, linewidth=1.2, alpha=0.8)
+        axis.set_xscale("log")
+        axis.set_ylabel("cost")
+        axis.set_title(title, loc="left")
+    axes[-1].set_xlabel("seconds")
+    _save(figure, path)
+
+
 def _figure(rows: int) -> tuple[Any, Any]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

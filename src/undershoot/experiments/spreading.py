@@ -48,15 +48,21 @@ class Search(Protocol):
 
 
 @contextmanager
-def searching(puzzle: Puzzle, options: SearchOptions, threads: int = 1, scheduler: str | None = None) -> Iterator[Search]:
+def searching(
+    puzzle: Puzzle,
+    options: SearchOptions,
+    threads: int = 1,
+    scheduler: str | None = None,
+    guide: Heuristic | None = None,
+) -> Iterator[Search]:
     """On threads of this machine, or by the workers of the Dask scheduler at this address: answers and counters are the same.
 
-    A limit of memory is then one of each worker, and a chunk.
+    A limit of memory is then one of each worker, and a chunk. guide: of the algorithm `both`.
     """
     if scheduler is None:
 
         def search(states: States, heuristic: Heuristic, report: Callable[[int], None] | None = None) -> Batch:
-            return search_batch(puzzle, states, heuristic, options, threads=threads, progress=report)
+            return search_batch(puzzle, states, heuristic, options, threads=threads, progress=report, guide=guide)
 
         yield search
         return
@@ -65,7 +71,7 @@ def searching(puzzle: Puzzle, options: SearchOptions, threads: int = 1, schedule
             "--threads is for this machine; with --scheduler, start as many Dask workers as you want, with one thread each"
         )
     with cluster(scheduler) as workers:
-        yield partial(spread, workers, puzzle, options)
+        yield partial(spread, workers, puzzle, options, guide=guide)
 
 
 def spread(
@@ -75,13 +81,21 @@ def spread(
     states: States,
     heuristic: Heuristic,
     report: Callable[[int], None] | None = None,
+    guide: Heuristic | None = None,
 ) -> Batch:
     """Cut the instances into chunks, let the workers search from them, and put the results together in order.
 
     The memory of the batch is that of the largest chunk.
     """
     puzzle.check_solvable(states)
-    task = _Task(puzzle.name, puzzle.definition, puzzle.table.fingerprint, _packed(heuristic), options)
+    task = _Task(
+        puzzle.name,
+        puzzle.definition,
+        puzzle.table.fingerprint,
+        _packed(heuristic),
+        options,
+        () if guide is None else _packed(guide),
+    )
     size = min(LARGEST_CHUNK, max(1, -(-len(states) // (CHUNKS_A_WORKER * workers.count))))
     waiting = iter(range(0, len(states), size))
     under_way: dict[Future[Batch], int] = {}
@@ -135,6 +149,7 @@ class _Task:
     fingerprint: str
     parts: tuple[Any, ...]
     options: SearchOptions
+    guide: tuple[Any, ...] = ()
 
 
 def do_chunk(task: _Task, states: States) -> Batch:
@@ -142,7 +157,8 @@ def do_chunk(task: _Task, states: States) -> Batch:
     puzzle = _puzzle(task)
     if puzzle.table.fingerprint != task.fingerprint:
         raise UndershootError(f"a worker knows another puzzle by the name {task.puzzle}; install the same version everywhere")
-    return search_batch(puzzle, states, _unpacked(puzzle, task.parts), task.options)
+    guide = _unpacked(puzzle, task.guide) if task.guide else None
+    return search_batch(puzzle, states, _unpacked(puzzle, task.parts), task.options, guide=guide)
 
 
 def _puzzle(task: _Task) -> Puzzle:

@@ -14,6 +14,8 @@ from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.pictures import Picture
 from undershoot.puzzles.puzzle import Puzzle
 
+FEWER = ("U", "U2", "U'", "D", "D2", "D'", "R2", "L2", "F2", "B2")
+"""Of the 3x3: the turns of Kociemba's second phase."""
 STYLES = ("on grey93", "on red3", "on green3", "on yellow1", "on dark_orange", "on blue1")
 
 
@@ -59,6 +61,7 @@ def cube(side: int, quarter_turns: bool) -> Puzzle:
         encoding=one_hot(table.modulus),
         base_heuristic=zero_heuristic(cells, len(FACES)),
         parity=space.corner_parity if quarter_turns else None,
+        fewer_moves=FEWER if side == 3 else (),
         pieces=tuple(
             tuple(int(cell) for cell in piece)
             for piece in (*geometry.corners, *geometry.edges)

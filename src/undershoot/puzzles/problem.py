@@ -41,6 +41,8 @@ class Problem:
     """The cells of each piece, where several move together (the stickers of a corner); empty if every cell is a piece."""
     pattern_sets: tuple[tuple[str, str], ...] = ()
     """Sets of patterns that its file gives: names, and pieces as `pattern_set` reads them; the first is the default."""
+    fewer_moves: tuple[str, ...] = ()
+    """Names of moves, with those that undo them, that solve many states alone: a search may first bring a state among these."""
     pressed: U8 | None = None
     """uint8[n, n], where presses commute: its product with a state, mod 2, is a set of presses that solves it."""
 

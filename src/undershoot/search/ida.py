@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from threading import Event, Lock
 from typing import Any, NamedTuple
@@ -66,16 +66,16 @@ def solve_by_deepening(
     """
     states = check_request(puzzle, states, heuristic)
     check_options(replace(options, algorithm=Algorithm.IDA), threads)
-    guides = [_guide(heuristic)]
-    starts = _starts(puzzle, states, heuristic, bounds)
-    cut, endings = _cut_off(puzzle, heuristic), dict[int, Ending]()
+    guides = [loop_guide(heuristic)]
+    starts = starts_of(puzzle, states, heuristic, bounds)
+    cut, endings = cut_off(puzzle, heuristic), dict[int, Ending]()
     lock, stopped = Lock(), Event()
 
     def solve_instance(number: int) -> None:
         if stopped.is_set():
             return
         with lock:
-            guide = guides.pop() if guides else _guide(heuristic)
+            guide = guides.pop() if guides else loop_guide(heuristic)
         own_threads = threads if len(states) == 1 else 1
         ending = Deepening(puzzle, starts[number], heuristic, guide, options, own_threads, cut, stopped).run()
         with lock:
@@ -88,11 +88,11 @@ def solve_by_deepening(
         for number in range(len(states)):
             solve_instance(number)
     else:
-        _spread(solve_instance, range(len(states)), threads, stopped)
+        spread(solve_instance, range(len(states)), threads, stopped)
     return conclude(puzzle, heuristic, states, [endings[number] for number in range(len(states))])
 
 
-def _spread(work: Callable[[Any], None], over: Iterable[Any], threads: int, stopped: Event) -> None:
+def spread(work: Callable[[Any], None], over: Iterable[Any], threads: int, stopped: Event) -> None:
     """Over threads; what one of them raises, or Ctrl-C, stops all."""
 
     def work_or_stop(item: Any) -> None:
@@ -128,7 +128,7 @@ class Start(NamedTuple):
     """Of what solutions cost, if the state says that."""
 
 
-def _starts(puzzle: Problem, states: States, heuristic: Heuristic, bounds: Sequence[int] | None) -> list[Start]:
+def starts_of(puzzle: Problem, states: States, heuristic: Heuristic, bounds: Sequence[int] | None) -> list[Start]:
     """All at once, which is quicker than one by one."""
     values = np.asarray(heuristic(states), dtype=np.float64)
     wrong = ~(values <= MAX_BOUND) | (values == -np.inf)
@@ -144,7 +144,8 @@ def _starts(puzzle: Problem, states: States, heuristic: Heuristic, bounds: Seque
     return [Start(*known) for known in zip(rows, values.tolist(), lower, first, parity, strict=True)]
 
 
-def _cut_off(puzzle: Problem, heuristic: Heuristic) -> CutOff:
+def cut_off(puzzle: Problem, heuristic: Heuristic) -> CutOff:
+    """What follows from what this heuristic cuts off."""
     is_proven, goals = heuristic.guarantee.is_proven, puzzle.table.goals
     values = heuristic(goals)
     check_claim(puzzle, heuristic, goals, values, np.zeros(len(goals), dtype=np.int64))
@@ -152,7 +153,8 @@ def _cut_off(puzzle: Problem, heuristic: Heuristic) -> CutOff:
     return CutOff(not is_proven, is_proven and not getattr(heuristic, "is_consistent", False), goal_value)
 
 
-def _guide(heuristic: Heuristic) -> Any:
+def loop_guide(heuristic: Heuristic) -> Any:
+    """The heuristic in the loop, for one thread; refused if it has a call for batches only."""
     guide = guide_of(heuristic)
     if guide is None:
         raise UndershootError(f"IDA* asks for one value at a time; {heuristic.name} has a call for batches only: use A*")
@@ -174,7 +176,7 @@ class Deepening:
         stopped: Event,
     ) -> None:
         self.puzzle, self.start, self.heuristic, self.options = puzzle, start, heuristic, options
-        self.guides = [guide] + [_guide(heuristic) for _ in range(threads - 1)]
+        self.guides = [guide] + [loop_guide(heuristic) for _ in range(threads - 1)]
         self.threads = threads
         self.moves = tree_moves(puzzle.table)
         self.base = sums(puzzle.base_heuristic)
@@ -203,16 +205,23 @@ class Deepening:
             if bound > MAX_BOUND:
                 raise UndershootError(f"costs above {MAX_BOUND:,} are not searched by IDA*; use A*")
             if self.heuristic.guarantee.is_proven:
-                self.lower = max(self.lower, bound)
+                self._raise_bound(bound)
+            if self._is_over():
+                status = self.limit_met or Status.TIME
+                break
             self.counts["expanded_below"] = 0
             next_bound, next_base = self._iterate(bound)
             if self._is_over():
                 status = Status.SOLVED if self.actions is not None else self.limit_met or Status.TIME
                 break
             if not self.heuristic.guarantee.is_proven:
-                self.lower = max(self.lower, min(next_base, NEVER))
+                self._raise_bound(min(next_base, NEVER))
             bound = self._to_parity(next_bound)
         return self._ending(status)
+
+    def _raise_bound(self, lower: int) -> None:
+        """No solution costs less."""
+        self.lower = max(self.lower, lower)
 
     def _to_parity(self, bound: int) -> int:
         """To a cost that a solution can have."""
@@ -220,8 +229,9 @@ class Deepening:
         return bound if bound >= NEVER or parity is None else bound + ((bound ^ parity) & 1)
 
     def _iterate(self, bound: int) -> tuple[int, int]:
-        """One iteration; returns the least f, and the least g + h0, that were cut off."""
-        return self._iterate_alone(bound) if self.threads == 1 else self._iterate_together(bound)
+        """One iteration; returns the least f, and the least g + h0, that were cut off. The first ones are not worth sharing."""
+        is_short = self.counts["expanded"] < FIRST_SLICE
+        return self._iterate_alone(bound) if self.threads == 1 or is_short else self._iterate_together(bound)
 
     def _tree(self, bound: int) -> Tree:
         return make_tree(self.moves, max(bound, 0) // self.cheapest + 1, self.kept_size)
@@ -230,32 +240,41 @@ class Deepening:
         tree = self._tree(bound)
         plant(tree, self.moves, self.guides[0], self.start.state, np.zeros(1, dtype=np.uint16), 0)
         if bound >= 0:
-            self._search(tree, self.guides[0], bound)
+            self._search(tree, 0, bound)
         else:
             search_tree(tree, self.moves, self.guides[0], self.base, -1, 0, -1, NOTHING, self.cut)
         at = tree.progress[0]
         return int(at["next_bound"]), int(at["next_base"])
 
-    def _search(self, tree: Tree, guide: Any, bound: int) -> None:
+    def _search(self, tree: Tree, worker: int, bound: int) -> None:
         """Go on until the planted node is exhausted, the goal is found, or the search was stopped."""
-        progress, slice_size = tree.progress[0], FIRST_SLICE
+        progress, slice_size, guide = tree.progress[0], FIRST_SLICE, self.guides[worker]
         while progress["status"] == SEARCHING and not self._is_over():
             most = self._reserve(slice_size)
-            before, began = {name: int(progress[name]) for name in COUNTERS}, time.perf_counter()
-            search_tree(tree, self.moves, guide, self.base, bound, most, -1, NOTHING, self.cut)
+            before = {name: int(progress[name]) for name in COUNTERS}
+            with self.turn(worker):
+                began = time.perf_counter()
+                search_tree(tree, self.moves, guide, self.base, bound, most, -1, NOTHING, self.cut)
+                seconds = max(1e-6, time.perf_counter() - began)
             with self.lock:
-                for name in COUNTERS:
-                    self.counts[name] += int(progress[name]) - before[name]
-                self.counts["expanded"] -= most
+                self._count({name: int(progress[name]) - before[name] for name in COUNTERS}, most)
                 self.deepest = max(self.deepest, int(progress["deepest"]))
                 if progress["status"] == FOUND and self.actions is None:
                     self.actions = self._path(tree)
                 self.watching.look(self._glimpse)
             self._check_values(tree)
             self._look_at_limits(progress["status"] == SEARCHING)
-            slice_size = max(
-                1, min(int(slice_size * SECONDS_A_SLICE / max(1e-6, time.perf_counter() - began)), 100 * slice_size)
-            )
+            slice_size = max(1, min(int(slice_size * SECONDS_A_SLICE / seconds), 100 * slice_size))
+
+    def turn(self, worker: int) -> AbstractContextManager[None]:
+        """Within it one of the threads searches a slice, where others share that thread."""
+        return nullcontext()
+
+    def _count(self, done: dict[str, int], reserved: int) -> None:
+        """Work that was done, for which so many expansions were counted ahead."""
+        for name, number in done.items():
+            self.counts[name] += number
+        self.counts["expanded"] -= reserved
 
     def _glimpse(self) -> Glimpse:
         return Glimpse(self.counts["expanded"], self._to_parity(self.lower), time.perf_counter() - self.began)
@@ -301,7 +320,7 @@ class Deepening:
         least = [int(tree.progress[0]["next_bound"])], [int(tree.progress[0]["next_base"])]
         waiting = iter(paths)
 
-        def work(guide: Any) -> None:
+        def work(worker: int) -> None:
             mine = self._tree(bound)
             while not self._is_over():
                 with self.lock:
@@ -310,14 +329,14 @@ class Deepening:
                     return
                 for name in COUNTERS:
                     mine.progress[0][name] = 0
-                plant(mine, self.moves, guide, self.start.state, path, length)
-                self._search(mine, guide, bound)
+                plant(mine, self.moves, self.guides[worker], self.start.state, path, length)
+                self._search(mine, worker, bound)
                 with self.lock:
                     least[0].append(int(mine.progress[0]["next_bound"]))
                     least[1].append(int(mine.progress[0]["next_base"]))
 
         if not self._is_over():
-            _spread(work, self.guides, self.threads, self.stopped)
+            spread(work, range(self.threads), self.threads, self.stopped)
         return min(least[0]), min(least[1])
 
     def _subtrees(self, bound: int) -> tuple[Tree, U16, int]:
@@ -327,11 +346,10 @@ class Deepening:
             self.counts = dict(before)
             tree, paths = self._tree(bound), np.zeros((MOST_SUBTREES, split), dtype=np.uint16)
             plant(tree, self.moves, self.guides[0], self.start.state, np.zeros(1, dtype=np.uint16), 0)
-            written = search_tree(
-                tree, self.moves, self.guides[0], self.base, bound, self._reserve(MOST_SUBTREES), split, paths, self.cut
-            )
+            most = self._reserve(MOST_SUBTREES)
+            written = search_tree(tree, self.moves, self.guides[0], self.base, bound, most, split, paths, self.cut)
             at = tree.progress[0]
-            self.counts = {name: before[name] + int(at[name]) for name in COUNTERS}
+            self._count({name: int(at[name]) for name in COUNTERS}, most)
             if at["status"] == FOUND:
                 self.actions = self._path(tree)
             self._check_values(tree)

@@ -44,13 +44,20 @@ class Algorithm(StrEnum):
     """Keeps every state that it has seen."""
     IDA = "ida"
     """Iterative deepening A*: keeps only the path that it is on."""
+    BOTH = "both"
+    """A guided search for solutions, and at the same time IDA* for the bound."""
     AUTO = "auto"
-    """A* or IDA*, and where limits stop one the other."""
+    """A* where all states fit into memory, and where limits stop that IDA*; otherwise both bounds."""
 
     @property
     def shown(self) -> str:
         """For people."""
-        return {Algorithm.ASTAR: "A*", Algorithm.IDA: "IDA*", Algorithm.AUTO: "A* or IDA*"}[self]
+        return {
+            Algorithm.ASTAR: "A*",
+            Algorithm.IDA: "IDA*",
+            Algorithm.BOTH: "a guided search and IDA*",
+            Algorithm.AUTO: "A* or IDA*",
+        }[self]
 
 
 @dataclass(frozen=True)
@@ -105,9 +112,14 @@ def check_options(options: SearchOptions, threads: int) -> None:
     """Refuse what cannot be done, before anything large is made for it."""
     if threads < 1:
         raise UndershootError(f"{threads} threads were asked for (--threads); at least 1 is needed")
-    if options.algorithm is Algorithm.IDA and unread(options):
+    if options.algorithm in (Algorithm.IDA, Algorithm.BOTH) and unread(options):
         raise UndershootError(
             f"IDA* does not read {' and '.join(unread(options))}; leave it out, or use A* (--algorithm astar)"
+        )
+    if options.algorithm is Algorithm.BOTH and options.max_seconds == 0:
+        raise UndershootError(
+            "a limit of 0 seconds (--max-seconds) leaves no time for two searches; give more, or leave it out to have both "
+            "bounds meet"
         )
 
 

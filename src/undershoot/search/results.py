@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,8 @@ class Status(StrEnum):
     BUDGET = "budget"
     TIME = "time"
     MEMORY = "memory"
+    SEARCHING = "searching"
+    """It has not ended: a result on the way, of `improve`."""
 
     @property
     def is_limit(self) -> bool:
@@ -40,7 +42,17 @@ class Status(StrEnum):
             Status.BUDGET: "stopped at the limit of expansions; raise --max-expanded",
             Status.TIME: "stopped at the limit of time; raise --max-seconds",
             Status.MEMORY: "stopped at the limit of memory, or of 2 billion nodes; raise --max-memory",
+            Status.SEARCHING: "still searching",
         }[self]
+
+
+class Moved(NamedTuple):
+    """When a bound moved, and what both were then."""
+
+    seconds: float
+    cost: int | None
+    """Of the best solution; None before there is one."""
+    lower_bound: int
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,8 @@ class Result:
     """While this instance was being searched; instances that run in lock-step share the clock."""
     algorithm: Algorithm = Algorithm.ASTAR
     """Which one ended with this result."""
+    history: tuple[Moved, ...] = ()
+    """Of two searches at once: how their bounds moved."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as programs read them."""
@@ -90,6 +104,7 @@ class Result:
             "algorithm": self.algorithm.value,
             "actions": list(self.actions),
             "optimality": self.optimality.kind.value,
+            "history": [moved._asdict() for moved in self.history],
         }
         known = self.optimality
         return {**fields, "provided": known.provided, "factor": known.factor, "probability": known.probability}

@@ -1,4 +1,4 @@
-"""Searching: from one state or from many, by A*, by IDA*, or by whichever suits."""
+"""Searching: from one state or from many, by A*, by IDA*, by both bounds at once, or by whichever suits."""
 
 import time
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from undershoot.kernels.guides import guide_of
 from undershoot.oracles.size import available_memory, count_text
 from undershoot.puzzles.problem import Problem, check_puzzle
 from undershoot.search.astar import DEFAULTS, LOCK_STEP, Batch, astar_batch
+from undershoot.search.both import meet_many
 from undershoot.search.ida import solve_by_deepening
 from undershoot.search.options import Algorithm, SearchOptions, unread
 from undershoot.search.results import Result
@@ -21,8 +22,14 @@ NODE_BYTES = 64
 """What A* takes for a state that it has seen, about."""
 
 
-def solve(puzzle: Problem, states: States, heuristic: Heuristic, options: SearchOptions = DEFAULTS) -> Result:
-    """Search from one state, uint8[1, n] or uint8[n].
+def solve(
+    puzzle: Problem,
+    states: States,
+    heuristic: Heuristic,
+    options: SearchOptions = DEFAULTS,
+    guide: Heuristic | None = None,
+) -> Result:
+    """Search from one state, uint8[1, n] or uint8[n]. guide: of the algorithm `both`; see `improve`.
 
     Examples:
         >>> tiles = us.puzzle("tiles-3x3")
@@ -38,7 +45,7 @@ def solve(puzzle: Problem, states: States, heuristic: Heuristic, options: Search
         states = states[None]
     if isinstance(states, np.ndarray) and len(states) != 1:
         raise UndershootError(f"solve takes one state, {len(states)} came; solve_many takes several")
-    return solve_many(puzzle, states, heuristic, options)[0]
+    return solve_many(puzzle, states, heuristic, options, guide=guide)[0]
 
 
 def solve_many(
@@ -49,12 +56,13 @@ def solve_many(
     lock_step: int = LOCK_STEP,
     threads: int = 1,
     progress: Callable[[int], None] | None = None,
+    guide: Heuristic | None = None,
 ) -> list[Result]:
     """Search from every state, uint8[N, n]; results in the same order.
 
     lock_step: in A*, how many searches share the calls of the heuristic; others wait until one of these ends. threads: over
     which the instances are spread; each calls the heuristic for its own. IDA* spreads one instance, too. progress: called with
-    how many ended.
+    how many ended. guide: of the algorithm `both`; see `improve`, whose last result this is for each.
 
     Examples:
         >>> tiles = us.puzzle("tiles-3x3")
@@ -62,7 +70,7 @@ def solve_many(
         >>> [result.cost for result in results]
         [19, 22, 25, 20]
     """
-    return search_batch(puzzle, states, heuristic, options, lock_step, threads, progress).results
+    return search_batch(puzzle, states, heuristic, options, lock_step, threads, progress, guide).results
 
 
 def search_batch(
@@ -73,9 +81,12 @@ def search_batch(
     lock_step: int = LOCK_STEP,
     threads: int = 1,
     progress: Callable[[int], None] | None = None,
+    guide: Heuristic | None = None,
 ) -> Batch:
     """`solve_many`, with the time and memory that it took."""
     states = owned(states)
+    first, _ = choose(puzzle, heuristic, options, guide)
+    check_reads_guide(first, guide)
 
     def by(algorithm: Algorithm, numbers: list[int], share: SearchOptions, bounds: list[int] | None = None) -> Batch:
         those = states[numbers] if bounds else states
@@ -86,13 +97,14 @@ def search_batch(
                 began, report = time.perf_counter(), None if bounds else progress
                 results = solve_by_deepening(puzzle, those, heuristic, share, threads, report, bounds)
                 return Batch(results, time.perf_counter() - began, 0, those[:0])
+            case Algorithm.BOTH:
+                return meet_many(puzzle, those, heuristic, guide, share, threads, progress)
         raise UndershootError(f"{algorithm} is no algorithm by itself")
 
-    first, _ = choose(puzzle, heuristic, options)
-    share, rest = _shared(options)
+    share, rest = (options, options) if first is Algorithm.BOTH else _shared(options)
     batch = by(first, [], share)
     again = [number for number, result in enumerate(batch.results) if result.cost is None and result.status.is_limit]
-    if options.algorithm is not Algorithm.AUTO or not again or not can_deepen(heuristic, options):
+    if options.algorithm is not Algorithm.AUTO or first is Algorithm.BOTH or not again or not can_deepen(heuristic, options):
         return batch
     second = Algorithm.ASTAR if first is Algorithm.IDA else Algorithm.IDA
     more = by(second, again, rest, [batch.results[number].lower_bound for number in again])
@@ -106,14 +118,29 @@ def can_deepen(heuristic: Heuristic, options: SearchOptions) -> bool:
     return not unread(options) and guide_of(heuristic) is not None
 
 
-def choose(puzzle: Problem, heuristic: Heuristic, options: SearchOptions) -> tuple[Algorithm, str]:
+def check_reads_guide(algorithm: Algorithm, guide: Heuristic | None) -> None:
+    """Refuse a guide that nothing would read."""
+    if guide is not None and algorithm is not Algorithm.BOTH:
+        raise UndershootError(
+            f"a guide (--guide) was given, but {algorithm.shown} goes by the heuristic alone; leave it out, or use both bounds "
+            "(--algorithm both)"
+        )
+
+
+def choose(
+    puzzle: Problem, heuristic: Heuristic, options: SearchOptions, guide: Heuristic | None = None
+) -> tuple[Algorithm, str]:
     """Which algorithm comes first, and why.
 
     A* sees every state once, IDA* once for each way to it: where all states fit into memory, A* is the safe choice. Beyond that
-    IDA* goes on, and is faster for each of them.
+    a proof may take long: so a guided search looks for solutions meanwhile. What is calibrated for solutions of A* is for A*.
     """
     if options.algorithm is not Algorithm.AUTO:
         return options.algorithm, "as was asked for"
+    if guide is not None:
+        return Algorithm.BOTH, "since a guide was given"
+    if heuristic.guarantee.solution_probability is not None:
+        return Algorithm.ASTAR, "since what is known of the heuristic is about solutions of A*"
     if not can_deepen(heuristic, options):
         return (
             Algorithm.ASTAR,
@@ -124,7 +151,7 @@ def choose(puzzle: Problem, heuristic: Heuristic, options: SearchOptions) -> tup
     count = count_text(size)
     if size <= most:
         return Algorithm.ASTAR, f"since {'all' if puzzle.space.size_is_exact else 'up to'} {count} states fit into memory"
-    return Algorithm.IDA, f"since {'' if puzzle.space.size_is_exact else 'up to '}{count} states do not fit into memory"
+    return Algorithm.BOTH, f"since {'' if puzzle.space.size_is_exact else 'up to '}{count} states do not fit into memory"
 
 
 def _shared(options: SearchOptions) -> tuple[SearchOptions, SearchOptions]:

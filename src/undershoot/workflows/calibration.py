@@ -15,11 +15,11 @@ from undershoot.bundles.names import bundle_folder
 from undershoot.bundles.reading import read_bundle
 from undershoot.calibration.calibrator import Calibrator, Wanted
 from undershoot.calibration.catalogue import calibrator
-from undershoot.calibration.populations import LabelSource, Population, Sample, draw, whole_space
+from undershoot.calibration.populations import LabelSource, Population, Sample, draw, is_enumerable, whole_space
 from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
 from undershoot.experiments.figures import landscapes
 from undershoot.files import check_writable
-from undershoot.guarantees import Heuristic
+from undershoot.guarantees import Heuristic, LabelKind
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic, Calibration
 from undershoot.heuristics.survey import survey
@@ -194,11 +194,14 @@ def try_out(heuristic: CalibratedHeuristic, population: Population, wanted: Want
 
 def _fresh(puzzle: Problem, population: Population, wanted: Wanted) -> tuple[Sample, str]:
     """States and what their labels are called: true costs of the population if they can be had, scrambles if it cannot."""
-    kinds = ((LabelSource.EXACT, 10_000, "true cost"), (LabelSource.LOWER, 1_000, "lower bound of the cost"))
+    enough = 10_000 if is_enumerable(puzzle) else 200  # which searches have to prove
+    kinds = ((LabelSource.EXACT, enough, "true cost"), (LabelSource.LOWER, 1_000, "lower bound of the cost"))
     reason: UndershootError | None = None
     for drawn_from, (source, count, label) in product((population, Population.SCRAMBLES), kinds):
         try:
-            return draw(puzzle, drawn_from, source, count, stream(wanted.seed, Purpose.TEST), wanted.depths), label
+            seed = stream(wanted.seed, Purpose.TEST)
+            sample = draw(puzzle, drawn_from, source, count, seed, wanted.depths, threads=wanted.threads)
+            return sample, label if sample.labels.kind is LabelKind.EXACT else kinds[1][2]
         except (NotAvailable, SpaceTooLarge) as error:
             reason = error
     raise UndershootError(f"there are no fresh states to test on: {reason}")

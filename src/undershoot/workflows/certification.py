@@ -14,7 +14,8 @@ from undershoot import trust
 from undershoot.bundles.bundle import CERTIFICATE, Bundle, check_replaceable
 from undershoot.bundles.names import bundle_folder
 from undershoot.bundles.reading import read_bundle
-from undershoot.calibration.populations import exact, uniform, whole_space
+from undershoot.calibration.populations import exact, is_enumerable, uniform, whole_space
+from undershoot.calibration.proofs import prove
 from undershoot.certification import Findings, certificate, check_ball, check_every_state, check_sample, confirm
 from undershoot.errors import UndershootError
 from undershoot.files import check_writable
@@ -224,6 +225,15 @@ def _check_request(ball: int | None, sample: int | None) -> None:
         raise UndershootError(f"--sample is {sample}; allowed are 1 to {MOST_STATES:,} states")
 
 
+def _findings_by_proof(heuristic: LearnedHeuristic | CalibratedHeuristic, sample: int, seed: int) -> Findings:
+    """Of a sample, where searches say what states cost. Where one is stopped, a value above what it has proven counts as a
+    violation: more may be counted than there are, none is left out."""
+    puzzle = heuristic.puzzle
+    states = uniform(puzzle, sample, stream(seed, Purpose.CHECK))
+    bounds = [result.lower_bound for result in prove(puzzle, states, os.cpu_count() or 1)]
+    return check_sample(heuristic, states, np.array(bounds, dtype=np.int64), puzzle.space.size)
+
+
 def _findings(
     heuristic: LearnedHeuristic | CalibratedHeuristic,
     ball: int | None,
@@ -232,6 +242,8 @@ def _findings(
     progress: Progress | None,
 ) -> Findings:
     puzzle = heuristic.puzzle
+    if sample is not None and not is_enumerable(puzzle):
+        return _findings_by_proof(heuristic, sample, seed)
     distances = whole_space(puzzle, "A certificate") if ball is None else oracle(puzzle, radius=ball)
     if sample is not None:
         states = uniform(puzzle, sample, stream(seed, Purpose.CHECK))

@@ -1,0 +1,48 @@
+"""The guided half of two searches: whatever finds solutions, in turns; most of them for what found the last one."""
+
+import time
+from collections.abc import Iterator
+
+from undershoot.search.known import NO_COST, Known, Turns
+
+MOST_TURNS = 3
+"""Turns that the part which found the last solution has for one of each other's."""
+SECONDS_BEFORE, SECONDS_AFTER, SECONDS_LATER = 0.03, 0.004, 0.02
+"""Of a turn: before there is a solution, after it, and later. A turn of the proof takes 0.02 s."""
+LATER = 2.0
+"""Seconds after which a proof is likely to take long, so that cheaper solutions are worth as much time as a higher bound."""
+
+
+class Guided:
+    """Parts are iterators that search for a short while at a time."""
+
+    def __init__(self, known: Known, parts: list[Iterator[None]], turns: Turns) -> None:
+        self.known, self.parts, self.turns = known, parts, turns
+
+    def search(self) -> None:
+        """Until it is over, or no part has anything more to try."""
+        while self.parts and not self.known.is_over:
+            for part in list(self.parts):
+                before = self.known.cost
+                turns = MOST_TURNS if part is self.parts[0] else 1
+                if not all(self._turn(part) for _ in range(turns)):
+                    self.parts.remove(part)
+                elif self.known.cost < before:
+                    self.parts.sort(key=lambda other, best=part: other is not best)  # type: ignore[misc]
+                    break
+
+    def _turn(self, part: Iterator[None]) -> bool:
+        """Let a part search for one turn; whether there is more to do."""
+        with self.turns.taken():
+            before, until = self.known.cost, time.perf_counter() + self._seconds()
+            while time.perf_counter() < until and not self.known.is_over:
+                if next(part, self) is self:
+                    return False
+                if self.known.cost < before:
+                    break
+        return True
+
+    def _seconds(self) -> float:
+        if self.known.cost == NO_COST:
+            return SECONDS_BEFORE
+        return SECONDS_AFTER if self.known.seconds < LATER else SECONDS_LATER
