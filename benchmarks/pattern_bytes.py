@@ -79,6 +79,8 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
                     name = row["heuristic"].removeprefix("patterns:").removesuffix("+reflected").rstrip("/").split("/")[-1]
                     axis.annotate(name, (row["bytes"], row[what]), textcoords="offset points", xytext=(4, 5), fontsize=7)
             axis.grid(visible=True, which="major", alpha=0.3)
+            axis.margins(0.22, 0.15)
+            axis.tick_params(which="minor", labelleft=False, labelbottom=False)
             axis.set_ylabel(what.replace("each", "a board"))
         axes[0, column].set_title(puzzle)
         axes[1, column].set_xlabel("bytes")
