@@ -21,6 +21,8 @@ def test_one_state_may_be_a_row() -> None:
 
 
 def test_a_heuristic_may_be_named_by_a_path(tmp_path: Path) -> None:
+    with pytest.raises(us.UndershootError, match="no heuristic"):
+        us.heuristic(us.puzzle("tiles-3x3"), "x" * 5000)
     shipped = us.heuristic(us.puzzle("tiles-3x3"), Path("tiles-3x3"))
     assert shipped.guarantee.is_proven
     with pytest.raises(us.UndershootError, match="no heuristic"):

@@ -54,11 +54,18 @@ class Findings:
     """Of the moves whose states were checked."""
     nearest: int | None = None
     """The least true cost of a state that speaks against a certificate; None if there is none."""
+    stopped: int = 0
+    """Of a sample: how many states are compared with a proven lower bound, since the search for their true cost was stopped."""
+
+    @property
+    def compared_with(self) -> str:
+        """What stands for the true cost, in words."""
+        return f"true cost, or lower bound of it ({self.stopped:,} proofs were stopped)" if self.stopped else "true cost"
 
     @property
     def figures(self) -> dict[str, Any]:
         """What stands in a certificate and in --json."""
-        others = ("example", "fingerprint", "nearest")
+        others = ("example", "fingerprint", "nearest", "stopped")
         kept = [field.name for field in dataclasses.fields(self) if not field.name.startswith(others)]
         return {name: getattr(self, name) for name in kept}
 
@@ -146,8 +153,8 @@ def _is_exact(heuristic: LearnedHeuristic | CalibratedHeuristic) -> bool:
     return (heuristic.network if isinstance(heuristic, CalibratedHeuristic) else heuristic).is_exact
 
 
-def check_sample(heuristic: Heuristic, states: States, true_cost: I64, space: int) -> Findings:
-    """Only some states, drawn uniformly, and no moves."""
+def check_sample(heuristic: Heuristic, states: States, true_cost: I64, space: int, stopped: int = 0) -> Findings:
+    """Only some states, drawn uniformly, and no moves. stopped: of how many `true_cost` is only a proven lower bound."""
     values = heuristic(states)
     above = np.flatnonzero(values > true_cost)
     excess = np.where(true_cost == 0, -np.inf, values - true_cost)
@@ -166,6 +173,7 @@ def check_sample(heuristic: Heuristic, states: States, true_cost: I64, space: in
         values[above[:SHOWN]],
         true_cost[above[:SHOWN]],
         nearest=int(true_cost[above].min()) if len(above) else None,
+        stopped=stopped,
     )
 
 

@@ -119,6 +119,10 @@ def test_samples_are_certified_by_proofs(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(proofs, "MOST_EXPANDED", 100)
     stopped = us.certify(mine, sample=100).findings
     assert stopped.violations > known.violations > 0
+    assert (known.compared_with, proven.compared_with, known.stopped) == ("true cost", "true cost", 0)
+    assert stopped.stopped > 0
+    assert "lower bound" in stopped.compared_with
+    assert stopped.mean_true < known.mean_true
 
 
 @pytest.mark.usefixtures("by_base")

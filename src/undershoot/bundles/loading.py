@@ -96,9 +96,11 @@ def heuristic(puzzle: Puzzle, name: str | Path, progress: Progress | None = None
     if not isinstance(name, (str, Path)) or not str(name):
         raise UndershootError(f'a heuristic has a name, such as "base", or the path of a bundle; {what_came(name)} came')
     name = str(name)
-    put_back(Path(name))
+    is_path = _can_be_a_path(name)
+    if is_path:
+        put_back(Path(name))
     parts = _parts(name)
-    if len(parts) > 1 and not Path(name).exists():
+    if len(parts) > 1 and not (is_path and Path(name).exists()):
         return Largest(tuple(heuristic(puzzle, part, progress, max_memory) for part in parts))
     if name == PATTERNS or name.startswith(f"{PATTERNS}:"):
         return patterns(puzzle, name[len(PATTERNS) + 1 :] or None, progress=progress, max_memory=max_memory)
@@ -111,7 +113,8 @@ def heuristic(puzzle: Puzzle, name: str | Path, progress: Progress | None = None
         if is_pattern_bundle(folder):
             return dataclasses.replace(read_pattern_bundle(folder), name=name).heuristic
         return dataclasses.replace(read_bundle(folder), name=name).heuristic
-    if name in HEURISTICS or not (Path(name).exists() or (SHIPPED / catalogue.ALIASES.get(name, name)).exists()):
+    is_there = is_path and (Path(name).exists() or (SHIPPED / catalogue.ALIASES.get(name, name)).exists())
+    if name in HEURISTICS or not is_there:
         return named(puzzle, name, (*LEARNED, PATTERNS, f"{PATTERNS}:SET"))
     loaded = load(name)
     if loaded.fingerprint != puzzle.table.fingerprint:
@@ -119,6 +122,15 @@ def heuristic(puzzle: Puzzle, name: str | Path, progress: Progress | None = None
         mine = "another puzzle of that name" if other == puzzle.name else puzzle.name
         raise UndershootError(f"the bundle {name} is for {other}, not for {mine}")
     return loaded
+
+
+def _can_be_a_path(name: str) -> bool:
+    """Whether the system can be asked for it; some names are too long."""
+    try:
+        Path(name).exists()
+    except OSError:
+        return False
+    return True
 
 
 def are_cached(puzzle: Puzzle) -> bool:

@@ -107,6 +107,8 @@ def _show(checked: "CheckedBundle", as_json: bool) -> None:
         document: dict[str, Any] = {"puzzle": checked.bundle.puzzle.name, **checked.findings.figures}
         document["certificate"] = str(checked.certificate) if checked.is_proven else None
         document |= {} if guarantee is None else {"guarantee": guarantee}
+        if checked.findings.stopped:  # then the mean is of lower bounds
+            document |= {"mean_true": None, "mean_bound": checked.findings.mean_true, "stopped": checked.findings.stopped}
         print_json({**document, "differing": list(checked.differing)})
     else:
         _print(checked, guarantee)
@@ -124,12 +126,13 @@ def _print(checked: "CheckedBundle", guarantee: str | None) -> None:
     where = "" if findings.radius is None else f" within {findings.radius} of the goal"
     console.print(
         f"{puzzle.name}: {findings.checked:,} of {findings.states:,} states{where} checked, "
-        f"{findings.violations:,} above their true cost, h - h* at most {rounded_up(findings.supremum)}"
+        f"{findings.violations:,} above their {findings.compared_with}, h - h* at most {rounded_up(findings.supremum)}"
     )
-    console.print(f"mean h {findings.mean_h:.4f}, mean true cost {findings.mean_true:.4f}")
+    console.print(f"mean h {findings.mean_h:.4f}, mean {findings.compared_with} {findings.mean_true:.4f}")
     for k in range(len(findings.examples)):
         state = puzzle.format(findings.examples[k : k + 1])
-        console.print(f"  h = {findings.example_values[k]:g}, true cost {findings.example_costs[k]}: {state}")
+        known = "at least" if findings.stopped else "true cost"
+        console.print(f"  h = {findings.example_values[k]:g}, {known} {findings.example_costs[k]}: {state}")
     for difference in checked.differing:
         console.print(f"  {difference}")
     if guarantee is not None:

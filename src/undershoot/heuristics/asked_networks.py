@@ -19,6 +19,8 @@ ONE, NONE = np.uint64(1), np.uint64(0)
 UNKNOWN = -1
 CODE_BITS = 48
 """The most that the codes of all pieces of a network take together."""
+MOST_NETWORKS = 255
+"""Their numbers are bytes."""
 REMEMBERED_BITS = 18
 """2^18 arrangements are remembered, each by the last one that came to its place."""
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -39,7 +41,7 @@ class AskedNetworks(NamedTuple):
 
 
 def asked_networks(networks: Sequence[PatternNetwork], bits: int) -> AskedNetworks:
-    """Of networks that see pairs, and have as many layers as each other; at most 255 of them."""
+    """Of networks that see pairs, and have as many layers as each other."""
     packed = pack(networks)
     memory = np.zeros(1 << REMEMBERED_BITS, dtype=np.uint64)
     return AskedNetworks(packed, bits, memory, frozen(_listed(networks, bits)), desk(packed))

@@ -19,7 +19,7 @@ from undershoot.calibration.proofs import prove
 from undershoot.certification import Findings, certificate, check_ball, check_every_state, check_sample, confirm
 from undershoot.errors import UndershootError
 from undershoot.files import check_writable
-from undershoot.guarantees import Guarantee, Heuristic, Standing
+from undershoot.guarantees import Guarantee, Heuristic, OptimalityKind, Standing
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic
 from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.heuristics.wrapped import WrappedHeuristic
@@ -230,8 +230,10 @@ def _findings_by_proof(heuristic: LearnedHeuristic | CalibratedHeuristic, sample
     violation: more may be counted than there are, none is left out."""
     puzzle = heuristic.puzzle
     states = uniform(puzzle, sample, stream(seed, Purpose.CHECK))
-    bounds = [result.lower_bound for result in prove(puzzle, states, os.cpu_count() or 1)]
-    return check_sample(heuristic, states, np.array(bounds, dtype=np.int64), puzzle.space.size)
+    results = prove(puzzle, states, os.cpu_count() or 1)
+    bounds = np.array([result.lower_bound for result in results], dtype=np.int64)
+    stopped = sum(result.optimality.kind is not OptimalityKind.PROVEN for result in results)
+    return check_sample(heuristic, states, bounds, puzzle.space.size, stopped)
 
 
 def _findings(
