@@ -73,17 +73,19 @@ def test_it_does_not_overestimate_on_states_near_and_far(name: str) -> None:
 
 
 def test_networks_on_patterns_are_certified_on_every_arrangement_and_small() -> None:
-    assert ON_PATTERNS == ["tiles-4x4"]
-    bundle = read_pattern_bundle("tiles-4x4")
-    assert sum(path.stat().st_size for path in (SHIPPED / "tiles-4x4").iterdir()) <= 2_000_000
-    assert bundle.guarantee.standing is Standing.PROVEN
-    assert bundle.certificate is not None
-    rows = bundle.certificate["checks"]
-    assert [row["checked"] for row in rows] == [57_657_600, 518_918_400]
-    assert [row["violations"] for row in rows] == [0, 0]
-    assert rows[0]["mean_h"] > 20.6
-    assert rows[1]["mean_h"] > 23.1
-    assert bundle.command in (SHIPPED / "tiles-4x4" / "README.md").read_text()
+    assert ON_PATTERNS == ["tiles-4x4", "tiles-5x5"]
+    checked = {"tiles-4x4": [57_657_600, 518_918_400], "tiles-5x5": [127_512_000] * 4}
+    least = {"tiles-4x4": [20.6, 23.1], "tiles-5x5": [20.27, 20.28, 17.63, 20.96]}
+    for name, most in (("tiles-4x4", 2_000_000), ("tiles-5x5", 2_500_000)):
+        bundle = read_pattern_bundle(name)
+        assert sum(path.stat().st_size for path in (SHIPPED / name).iterdir()) <= most
+        assert bundle.guarantee.standing is Standing.PROVEN
+        assert bundle.certificate is not None
+        rows = bundle.certificate["checks"]
+        assert [row["checked"] for row in rows] == checked[name]
+        assert not any(row["violations"] for row in rows)
+        assert all(row["mean_h"] > mean for row, mean in zip(rows, least[name], strict=True))
+        assert bundle.command in (SHIPPED / name / "README.md").read_text()
 
 
 def test_networks_on_patterns_stay_below_what_walks_cost_and_what_tables_prove() -> None:
@@ -99,11 +101,13 @@ def test_networks_on_patterns_stay_below_what_walks_cost_and_what_tables_prove()
     assert sum(result.generated for result in found) < sum(result.generated for result in proven)
 
 
-def test_the_fifteen_puzzle_is_solved_at_once_with_no_table_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["tiles-4x4", "tiles-5x5"])
+def test_large_boards_are_solved_at_once_with_no_table_made(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UNDERSHOOT_CACHE_DIR", str(tmp_path))
-    puzzle = us.puzzle("tiles-4x4")
+    puzzle = us.puzzle(name)
     assert default_heuristic(puzzle) == "learned"
-    result = us.solve(puzzle, puzzle.sample(1, 4), us.heuristic(puzzle, "learned"))
+    walk = us.scramble(puzzle.table, np.array([40]), 4).states
+    result = us.solve(puzzle, walk, us.heuristic(puzzle, "learned"), us.SearchOptions(algorithm=us.Algorithm.IDA))
     assert result.optimality.kind is OptimalityKind.PROVEN
     assert not (tmp_path / "patterns").exists()
     monkeypatch.setattr("undershoot.bundles.loading.cached_seconds", lambda pattern, name: 1.0)

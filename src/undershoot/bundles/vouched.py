@@ -14,4 +14,5 @@ VOUCHED: dict[str, str] = {
     "tiles-3x3-paper": "0b7f5f65c3af524d6924b74c6b51ef6ed926aaf65359f64ee71af63f75a4fbac",
     "tiles-3x3-small": "95e1daaa9909f8bd892c115d677d9fb6c1cc5005a59148c684e7b38ad6cc5a98",
     "tiles-4x4": "6c281b4367257eaee1da2b0521ba33d00ee6487c87b814bbba03497f927a619a",
+    "tiles-5x5": "cfe460c943bf6f74fda6b65bf97184108854347e0a9715b6f1833c6a268e3ccc",
 }
