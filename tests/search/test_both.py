@@ -280,3 +280,12 @@ def test_the_cube_is_solved_in_two_stages(name: str) -> None:
         assert result.cost is not None
         assert 1 < result.lower_bound < result.cost <= (30 if name == "cube-3x3" else 40)
         assert result.optimality.kind is OptimalityKind.BOUNDED
+
+
+@pytest.mark.parametrize("limit", [5, 300, 3000])
+def test_a_limit_of_expansions_is_used_up(limit: int) -> None:
+    """What one of the two has only set aside does not end the other."""
+    puzzle = us.puzzle("tiles-4x4")
+    base, options = us.heuristic(puzzle, "base"), SearchOptions(algorithm=Algorithm.BOTH, max_expanded=limit)
+    for result in us.solve_many(puzzle, puzzle.sample(4, seed=5), base, options):
+        assert (result.status, result.expanded) == (Status.BUDGET, limit)

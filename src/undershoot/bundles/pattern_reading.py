@@ -49,6 +49,10 @@ def read_pattern_bundle(path: str | Path, with_calibration: bool = True, with_ce
 def _read(folder: Path, name: str) -> PatternBundle:
     path = folder / CONFIG
     config = read_signed(path)
+    if config.get("format") != FORMAT:
+        raise UndershootError(
+            f"{folder} holds no networks on patterns; for a network of whole states use us.calibrate, us.certify and us.check"
+        )
     expect(config, path, puzzle=str, fingerprint=str, networks=list, recipe=dict, command=str, sha256=dict, set=str)
     contents = contents_of(folder, config["sha256"])
     puzzle = puzzle_of(folder, config, DEFINITION in contents)

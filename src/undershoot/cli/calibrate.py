@@ -90,10 +90,10 @@ def _calibrate_patterns(bundle: str, method: str, listed: float, out: Path | Non
     for name in sorted(given - allowed):
         raise UndershootError(
             f"--{name.replace('_', '-')} was given, but networks on patterns are calibrated on every arrangement; they go by "
-            "--method exhaustive, or exceptions with --listed, and --out"
+            "--method exhaustive, or --method exceptions with --listed, and by --out"
         )
     with progress(f"calibrating {bundle}") as report:
-        calibrated, folder = calibrate_patterns(bundle, method, listed if method == "exceptions" else 0.0, out, report)
+        calibrated, folder = calibrate_patterns(bundle, method, listed if method == "exceptions" else None, out, report)
     count = sum(len(network.listed) for network in calibrated.networks)
     if as_json:
         thresholds = [list(network.thresholds) for network in calibrated.networks]

@@ -72,8 +72,14 @@ def check(
 
 def _show_patterns(checked: "CheckedPatterns", as_json: bool) -> None:
     rows = [
-        {"checked": found.arrangements, "violations": found.violations, "mean_h": found.mean, "mean_cost": found.mean_cost}
-        for found in checked.findings
+        {
+            "pieces": name,
+            "checked": found.arrangements,
+            "violations": found.violations,
+            "mean_h": found.mean,
+            "mean_cost": found.mean_cost,
+        }
+        for name, found in zip(checked.names, checked.findings, strict=True)
     ]
     proven = checked.certificate is not None
     if as_json:
@@ -82,9 +88,9 @@ def _show_patterns(checked: "CheckedPatterns", as_json: bool) -> None:
         print_json({**document, "differing": list(checked.differing)})
     else:
         console = stdout()
-        for found, network in zip(checked.findings, checked.bundle.networks, strict=True):
+        for name, found, network in zip(checked.names, checked.findings, checked.bundle.networks, strict=True):
             console.print(
-                f"{len(network.pattern.followed)} pieces: {found.arrangements:,} arrangements checked, {found.violations:,} "
+                f"{name}: {found.arrangements:,} arrangements checked, {found.violations:,} "
                 f"above their cost; mean h {found.mean:.4f}, mean cost {found.mean_cost:.4f}, {len(network.listed):,} listed"
             )
         for difference in checked.differing:

@@ -59,6 +59,8 @@ def train(
     changes += [f"{key}={value}" for key, value in (("steps", steps), ("seed", seed), ("device", device)) if value is not None]
     if patterns is not None and not patterns.strip():
         raise UndershootError("--patterns names no set; `undershoot patterns PUZZLE` lists those of a puzzle")
+    if any(change.partition("=")[0].strip() == "patterns" for change in changes):
+        raise UndershootError("the set of patterns is named by --patterns, not by --set patterns=...")
     recipe = recipe or ("exact" if patterns else "paper")
     plan = named(chosen, recipe, patterns or "").with_settings(changes)
     folder = out or Path("runs") / chosen.name

@@ -89,7 +89,8 @@ def _tell(
         console.print("The run had ended, and its bundle was there already: it is left as it is, calibration and all.")
     if kept is not None:
         console.print(f"The bundle that was there, of an earlier step or calibrated, is kept: {kept}", soft_wrap=True)
-    console.print(f"networks: {run.bundle}; nothing is known of them until they are calibrated", soft_wrap=True)
+    known = "" if is_there else "; nothing is known of them until they are calibrated"
+    console.print(f"networks: {run.bundle}{known}", soft_wrap=True)
 
 
 @contextmanager

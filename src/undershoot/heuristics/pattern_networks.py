@@ -51,6 +51,8 @@ class PatternNetwork:
                 f"h0's shares came for {self.residuals.share.shape} pieces and codes; this pattern has others"
             )
         size, numbers = int(self.pattern.folded.size), self.listed
+        if numbers.ndim != 1:
+            raise UndershootError(f"listed arrangements are a row of numbers; an array of {numbers.ndim} axes came")
         is_in_order = bool((np.diff(numbers) > 0).all()) and (not len(numbers) or 0 <= numbers[0] <= numbers[-1] < size)
         if numbers.dtype != np.int64 or numbers.shape != self.listed_costs.shape or not is_in_order:
             raise UndershootError(f"listed arrangements are rising numbers below {size:,}, each with a cost")

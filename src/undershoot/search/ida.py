@@ -250,9 +250,9 @@ class Deepening:
         """Go on until the planted node is exhausted, the goal is found, or the search was stopped."""
         progress, slice_size, guide = tree.progress[0], FIRST_SLICE, self.guides[worker]
         while progress["status"] == SEARCHING and not self._is_over():
-            most = self._reserve(slice_size)
             before = {name: int(progress[name]) for name in COUNTERS}
             with self.turn(worker):
+                most = self._reserve(slice_size)  # only now: what one waits with, others would lack
                 began = time.perf_counter()
                 search_tree(tree, self.moves, guide, self.base, bound, most, -1, NOTHING, self.cut)
                 seconds = max(1e-6, time.perf_counter() - began)

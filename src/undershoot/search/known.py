@@ -117,11 +117,13 @@ class Known:
         self.changed.notify_all()
 
     def reserve(self, size: int) -> int:
-        """So many expansions may be made, of those that were asked for; they are counted already."""
+        """So many expansions may be made, of those that were asked for; they are counted already. At most half of what is
+        left: some of them may be given back, and others must not find nothing meanwhile."""
         limit = self.options.max_expanded
         with self.changed:
             if limit is not None:
-                size = max(0, min(size, limit - self.counts["expanded"]))
+                left = max(0, limit - self.counts["expanded"])
+                size = min(size, -(-left // 2))
             self.counts["expanded"] += size
         if size == 0:
             self.end(Status.BUDGET)

@@ -12,7 +12,7 @@ import torch
 
 from undershoot.bundles.pattern_bundle import write_pattern_bundle
 from undershoot.errors import UndershootError
-from undershoot.heuristics.pattern_networks import PatternNetwork
+from undershoot.heuristics.pattern_networks import MOST_LEVELS, PatternNetwork
 from undershoot.heuristics.whole_numbers import to_whole_numbers
 from undershoot.pattern_tables.cache import table_of
 from undershoot.pattern_tables.looks import distinct_patterns
@@ -58,9 +58,11 @@ class TrainedPatterns:
     parts: list[PatternProgress]
     is_finished: bool
 
-    def save(self, folder: Path, command: str = "") -> None:
+    def save(self, folder: Path | str, command: str = "") -> None:
         """Write a bundle, of which nothing is known yet. command: what makes it again."""
-        write_pattern_bundle(folder, self.puzzle, self.patterns.name, self.networks, self.recipe, command)
+        if not self.is_finished:
+            raise UndershootError("the training has not ended, so there is nothing to save yet; go on with it")
+        write_pattern_bundle(Path(folder), self.puzzle, self.patterns.name, self.networks, self.recipe, command)
 
 
 Report = Callable[[PatternProgress], None]
@@ -243,7 +245,8 @@ def check_pattern_recipe(puzzle: Problem, recipe: Recipe) -> PatternSet:
         raise UndershootError("the device is cuda, but torch finds none here; use --device cpu")
     is_exact = recipe.exact_share == 1
     wrong = {
-        f"encoding is {recipe.encoding}; use pairs or pieces": recipe.encoding not in ("pairs", "pieces"),
+        f"encoding is {recipe.encoding}; searches ask networks on pairs of pieces, use pairs": recipe.encoding != "pairs",
+        f"levels is {recipe.levels}; at most {MOST_LEVELS} are allowed": recipe.levels > MOST_LEVELS,
         "canonical is set; symmetries are looked through instead, leave it out": recipe.canonical,
         "loss is mse; use asymmetric or cross-entropy": recipe.loss is Loss.MSE,
         f"exact_share is {recipe.exact_share:g}; use 1, the table as teacher, or 0": recipe.exact_share not in (0, 1),
@@ -255,6 +258,8 @@ def check_pattern_recipe(puzzle: Problem, recipe: Recipe) -> PatternSet:
     for what in [what for what, is_wrong in wrong.items() if is_wrong]:
         raise UndershootError(f"on patterns, {what}")
     chosen = pattern_set(puzzle, recipe.patterns)
+    if any(len(pattern.followed) < 2 for pattern in chosen.patterns):
+        raise UndershootError("networks see pairs of pieces, and a pattern of this set has one piece only; use another set")
     if chosen.with_inverse:
         raise UndershootError("networks on patterns are not asked about inverses; leave out +inverse")
     return chosen

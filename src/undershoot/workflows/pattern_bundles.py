@@ -14,7 +14,7 @@ from undershoot.bundles.names import bundle_folder
 from undershoot.bundles.pattern_bundle import CERTIFIED, METHODS, PatternBundle
 from undershoot.bundles.pattern_reading import read_pattern_bundle
 from undershoot.calibration.on_patterns import fit_within, fitting
-from undershoot.errors import UndershootError
+from undershoot.errors import UndershootError, what_came
 from undershoot.files import check_writable
 from undershoot.heuristics.every_arrangement import PatternFindings, check_every_arrangement
 from undershoot.heuristics.pattern_networks import PatternNetwork
@@ -23,6 +23,7 @@ from undershoot.pattern_tables.sets import piece_names
 from undershoot.pattern_tables.tables import AUTO, CUDA_FROM, PatternTable
 from undershoot.trust import Passed
 
+USUALLY_LISTED = 0.01
 Progress = Callable[[int, str, int | None], None]
 """Called with how much is done, what is being done, and how much there is in all."""
 
@@ -40,6 +41,11 @@ class CheckedPatterns:
     """In what the certificate differs from what was found."""
 
     @property
+    def names(self) -> list[str]:
+        """The pieces of each pattern."""
+        return [_called(self.bundle, network) for network in self.bundle.networks]
+
+    @property
     def violations(self) -> int:
         """Of all networks."""
         return sum(found.violations for found in self.findings)
@@ -48,13 +54,13 @@ class CheckedPatterns:
 def calibrate_patterns(
     subject: str | Path,
     method: str = "exhaustive",
-    listed: float = 0.0,
+    listed: float | None = None,
     out: Path | None = None,
     progress: Progress | None = None,
 ) -> tuple[PatternBundle, Path]:
     """Fit thresholds with which no arrangement is overestimated, and write them into the bundle; returns it and its place.
 
-    method: exhaustive, or exceptions, which lists at most a share `listed` of all arrangements.
+    method: exhaustive, or exceptions, which lists at most a share `listed` of all arrangements, 0.01 if that is not given.
 
     Examples:
         >>> from pathlib import Path
@@ -69,8 +75,11 @@ def calibrate_patterns(
         raise UndershootError(
             f"the method is {method}; networks on patterns are calibrated by {' or '.join(METHODS)}, on every arrangement"
         )
-    if not 0 <= listed < 1:
-        raise UndershootError(f"the share of listed arrangements is {listed:g}; allowed are 0 to below 1")
+    if listed is not None and method != "exceptions":
+        raise UndershootError(f"a share of listed arrangements was given, but {method} lists none; use exceptions")
+    listed = (USUALLY_LISTED if method == "exceptions" else 0.0) if listed is None else listed
+    if not isinstance(listed, float | int) or not 0 <= listed < 1:
+        raise UndershootError(f"the share of listed arrangements is {what_came(listed)}; allowed are 0 to below 1")
     bundle = read_pattern_bundle(subject, with_calibration=False)
     place = out or bundle_folder(subject)
     check_replaceable(place)
