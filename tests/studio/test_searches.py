@@ -13,7 +13,6 @@ from undershoot.search.glimpses import EVERY, Glimpse
 from undershoot.studio.recording import record
 from undershoot.studio.tasks import TASKS
 from undershoot.studio.tasks.margins import margin_grid
-from undershoot.studio.tasks.solving import _joined, statement
 
 
 def do(task: str, **arguments: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -80,15 +79,6 @@ def test_a_solved_task_says_what_the_library_says_and_a_stopped_one_has_both_bou
     lower = [event["lower"] for event in events if "lower" in event]
     assert lower == sorted(lower)
     assert any(event.get("upper") == result["cost"] for event in events)
-
-
-def test_a_quick_solution_that_meets_the_bound_is_proven() -> None:
-    tiles = us.puzzle("tiles-3x3")
-    base, state = us.heuristic(tiles, "base"), tiles.parse("1 2 3 / 4 5 6 / 0 7 8")
-    quick = us.solve(tiles, state, base, us.SearchOptions(weight=2))
-    stopped = us.solve(tiles, state, base, us.SearchOptions(max_expanded=0))
-    assert stopped.cost is None
-    assert statement(_joined(stopped, quick)).startswith("Cost 2: optimal, proven.")
 
 
 def test_margins_are_those_of_the_library() -> None:

@@ -12,7 +12,7 @@ from undershoot.studio.jobs import Job, Stage
 from undershoot.studio.pages.known import KnownCard
 from undershoot.studio.studio import Studio
 
-ALGORITHMS = {"auto": "A* or IDA*, whichever suits", "astar": "A*", "ida": "IDA*"}
+ALGORITHMS = {"auto": "whichever suits", "astar": "A*", "ida": "IDA*", "both": "both bounds at once"}
 WHOLE_SECONDS = 3600
 
 
@@ -148,7 +148,7 @@ class SolveCard:
         kind = "is-proven" if result["optimality"] == "proven" else "is-open"
         over = result["overestimates"]
         more = f" On {over} of the states of this solution the heuristic overestimates." if over else ""
-        name = {"astar": "A*", "ida": "IDA*"}[result["algorithm"]]
+        name = {"astar": "A*", "ida": "IDA*", "both": "both bounds at once"}[result["algorithm"]]
         self.saying.set_content(
             said(result["statement"] + more, kind)
             + f'<div class="us-small" style="margin-top:.5rem">{name}; {self.heuristic.value}: {result["sentence"]}</div>'

@@ -5,21 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 from undershoot.arrays import States
-from undershoot.errors import UndershootError
-from undershoot.guarantees import Heuristic, Optimality, OptimalityKind
+from undershoot.guarantees import Heuristic
 from undershoot.puzzles.puzzle import Puzzle
+from undershoot.search.both import improve
 from undershoot.search.glimpses import Glimpse
 from undershoot.search.options import Algorithm, SearchOptions
-from undershoot.search.results import Result, Status
+from undershoot.search.results import Result
 from undershoot.search.solving import choose
 from undershoot.search.solving import solve as search
 from undershoot.studio.tasks import Tell
 from undershoot.studio.tasks.subjects import heuristic_of, in_words, puzzle_of, state_of
-
-AT_FIRST = 0.4
-"""Seconds for a search to end before a quick solution is sought."""
-QUICK_WEIGHTS, QUICK_SHARE, QUICK_SECONDS = (2.0, 5.0), 0.15, 6.0
-"""How a solution of any cost is sought, in this share of the time, but no longer than so many seconds."""
 
 
 def solve(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]) -> dict[str, Any]:
@@ -35,15 +30,13 @@ def solve(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]
         max_memory=arguments.get("max_memory"),
         algorithm=Algorithm(arguments.get("algorithm", "auto")),
     )
-    _, why = choose(puzzle, heuristic, options)
+    first, why = choose(puzzle, heuristic, options)
     tell({"phase": "preparing; the first search of a kind is compiled, which takes up to a minute"})
-    telling = _Telling(tell, puzzle, state, heuristic)
-    result = telling.search(_at_most(options, AT_FIRST), "searching")
-    if result.status is Status.TIME and options.weight == 1 and (options.max_seconds is None or options.max_seconds > AT_FIRST):
-        quick = telling.find_any(options)
-        result = telling.search(options, "searching")
-        if quick is not None and (result.cost is None or result.cost > (quick.cost or 0)):
-            result = _joined(result, quick)
+    result = (
+        _meet(puzzle, state, heuristic, options, tell)
+        if first is Algorithm.BOTH
+        else _search(puzzle, state, heuristic, options, tell)
+    )
     return {
         **result.to_json(),
         "statement": statement(result),
@@ -53,56 +46,28 @@ def solve(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]
     }
 
 
-def _at_most(options: SearchOptions, seconds: float) -> SearchOptions:
-    return replace(options, max_seconds=seconds if options.max_seconds is None else min(seconds, options.max_seconds))
+def _search(puzzle: Puzzle, state: States, heuristic: Heuristic, options: SearchOptions, tell: Tell) -> Result:
+    """By A* or IDA*, whose lower bound is told."""
+
+    def watch(glimpse: Glimpse) -> None:
+        seconds = round(glimpse.seconds, 3)
+        told = {"expanded": glimpse.expanded, "lower": glimpse.lower_bound, "upper": None, "seconds": seconds}
+        tell({"phase": "searching", **told})
+
+    return search(puzzle, state, heuristic, replace(options, watch=watch))
 
 
-class _Telling:
-    """Searches of one instance, whose bounds are told."""
-
-    def __init__(self, tell: Tell, puzzle: Puzzle, state: States, heuristic: Heuristic) -> None:
-        self.tell, self.puzzle, self.state, self.heuristic = tell, puzzle, state, heuristic
-        self.lower = 0
-        self.upper: int | None = None
-
-    def search(self, options: SearchOptions, phase: str) -> Result:
-        def watch(glimpse: Glimpse) -> None:
-            self.lower = max(self.lower, glimpse.lower_bound)
-            self.tell(
-                {
-                    "phase": phase,
-                    "expanded": glimpse.expanded,
-                    "lower": self.lower,
-                    "upper": self.upper,
-                    "seconds": round(glimpse.seconds, 3),
-                }
-            )
-
-        return search(self.puzzle, self.state, self.heuristic, replace(options, watch=watch))
-
-    def find_any(self, options: SearchOptions) -> Result | None:
-        """A solution that need not be optimal, for an upper bound while the search goes on."""
-        seconds = QUICK_SECONDS if options.max_seconds is None else min(QUICK_SECONDS, QUICK_SHARE * options.max_seconds)
-        for weight in QUICK_WEIGHTS:
-            quick = SearchOptions(weight=weight, max_seconds=seconds / len(QUICK_WEIGHTS), max_memory=options.max_memory)
-            found = self.search(quick, "seeking any solution first")
-            if found.cost is not None:
-                self.upper = found.cost
-                self.lower = max(self.lower, found.lower_bound)
-                self.tell({"phase": "searching", "lower": self.lower, "upper": self.upper, "actions": list(found.actions)})
-                return found
-        return None
-
-
-def _joined(result: Result, quick: Result) -> Result:
-    """What a search without a solution, or with a worse one, and a quick solution say together."""
-    if quick.cost is None:
-        raise UndershootError("a quick solution without a cost came")
-    lower = min(max(result.lower_bound, quick.lower_bound), quick.cost)
-    known = Optimality(OptimalityKind.PROVEN) if lower == quick.cost else quick.optimality
-    if lower < quick.cost and lower > 0:
-        known = Optimality(OptimalityKind.BOUNDED, factor=quick.cost / lower)
-    return replace(result, cost=quick.cost, actions=quick.actions, lower_bound=lower, optimality=known)
+def _meet(puzzle: Puzzle, state: States, heuristic: Heuristic, options: SearchOptions, tell: Tell) -> Result:
+    """Both bounds at once."""
+    best = None
+    for result in improve(puzzle, state, heuristic, options=options):
+        seconds = round(result.seconds, 3)
+        told: dict[str, Any] = {"expanded": result.expanded, "lower": result.lower_bound, "upper": result.cost}
+        if result.cost is not None and result.cost != best:
+            best = result.cost
+            told["actions"] = list(result.actions)
+        tell({"phase": "searching", **told, "seconds": seconds})
+    return result
 
 
 def statement(result: Result) -> str:
