@@ -32,7 +32,7 @@ def written(folder: Path, puzzle: Puzzle, patterns: str, listed: float = 0.0, ce
     """Calibrated, with a share of arrangements listed, and certified by who runs this."""
     name, networks, rules = trained(puzzle, patterns) if puzzle.definition else of_catalogue(puzzle.name, patterns)
     write_pattern_bundle(folder, puzzle, name, networks, rules, "undershoot train")
-    calibrate_patterns(folder, "exceptions" if listed else "exhaustive", listed)
+    calibrate_patterns(folder, "exceptions" if listed else "exhaustive", listed or None)
     if certified:
         assert certify_patterns(folder).certificate is not None
     return folder

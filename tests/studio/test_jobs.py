@@ -5,8 +5,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, TypeVar
 
 import psutil
 import pytest
@@ -18,7 +20,14 @@ from undershoot.studio.jobs import Job, Jobs, Limits, QueueFull, Stage
 from undershoot.studio.processes import Crashed, Worker
 
 HARD = {"puzzle": "tiles-4x4", "state": [0, 12, 9, 13, 15, 11, 10, 14, 3, 7, 2, 5, 4, 8, 6, 1], "heuristic": "base"}
+Result = TypeVar("Result")
 EASY = {"puzzle": "lights-out-3x3", "state": [1, 0, 1, 0, 1, 0, 1, 0, 1], "bundles": {}}
+
+
+def in_a_loop_of_its_own(work: Coroutine[Any, Any, Result]) -> Result:
+    """In a thread, since a browser that other tests have open may keep this one's loop running."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
 
 
 def with_jobs(limits: Limits, do: Callable[[Jobs], Awaitable[None]]) -> None:
@@ -32,7 +41,7 @@ def with_jobs(limits: Limits, do: Callable[[Jobs], Awaitable[None]]) -> None:
         await asyncio.sleep(0.1)
         assert not [child for child in psutil.Process().children() if "undershoot.studio.worker" in child.cmdline()]
 
-    asyncio.run(run())
+    in_a_loop_of_its_own(run())
 
 
 async def over(job: Job, seconds: float = 60) -> Job:
@@ -92,7 +101,7 @@ def test_a_task_that_takes_too_much_memory_is_ended() -> None:
         finally:
             await worker.end()
 
-    asyncio.run(run())
+    in_a_loop_of_its_own(run())
 
 
 def test_a_worker_ends_when_its_server_is_gone() -> None:
@@ -105,7 +114,7 @@ def test_a_worker_ends_when_its_server_is_gone() -> None:
         worker.process.stdin.close()
         return await asyncio.wait_for(worker.process.wait(), 10)
 
-    assert asyncio.run(run()) == 0
+    assert in_a_loop_of_its_own(run()) == 0
 
 
 def test_no_process_is_left_behind_by_a_server_that_ends(tmp_path: Path) -> None:
