@@ -21,12 +21,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import undershoot as us
 from undershoot.experiments.figures import bounds_over_time
 from undershoot.files import written_atomically
-from undershoot.search import known
 from undershoot.search.beam import Beam
+from undershoot.search.known import Known
 from undershoot.search.results import Result
 from undershoot.search.staged import Staged
 from undershoot.search.stages import stages_of
@@ -58,11 +59,8 @@ def counting(clock: str) -> Iterator[None]:
     if clock == "wall":
         yield
         return
-    usual, known.time = known.time, SimpleNamespace(perf_counter=lambda: time.process_time() / THREADS)  # type: ignore[attr-defined, assignment]
-    try:
+    with patch("undershoot.search.known.time", SimpleNamespace(perf_counter=lambda: time.process_time() / THREADS)):
         yield
-    finally:
-        known.time = usual  # type: ignore[attr-defined]
 
 
 def measure(part: Part, count: int, seconds: float, clock: str) -> dict[str, Any]:
@@ -94,7 +92,7 @@ def ideas(count: int, seconds: float, clock: str) -> None:
     states, options = puzzle.sample(count, seed=21), us.SearchOptions(max_seconds=seconds / THREADS)
     assert stages is not None
     first, others = replace(stages, aspects=stages.aspects[:1]), stages
-    ways: dict[str, Callable[[known.Known], Any]] = {
+    ways: dict[str, Callable[[Known], Any]] = {
         "a beam by patterns": lambda shared: Beam(shared, patterns, patterns, 2 << 30),
         "two stages": lambda shared: Staged(shared, first, with_inverse=False),
         "two stages, also of the inverse": lambda shared: Staged(shared, first),
@@ -103,7 +101,7 @@ def ideas(count: int, seconds: float, clock: str) -> None:
     for name, way in ways.items():
         costs = []
         for k in range(count):
-            shared = known.Known(puzzle, states[k : k + 1], 0, options)
+            shared = Known(puzzle, states[k : k + 1], 0, options)
             part = way(shared)
             part.compile()
             with counting(clock):

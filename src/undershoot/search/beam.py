@@ -181,8 +181,7 @@ class Beam:
         if made <= self.width:
             return np.arange(made)
         self.was_cut = True
-        last = np.partition(keys, self.width - 1)[self.width - 1]
-        return np.flatnonzero(keys <= last)[: self.width]
+        return np.sort(np.argpartition(keys, self.width - 1)[: self.width])
 
     def _prune(self, layer: Layer, count: int, history: list[tuple[I32, Any]]) -> int:
         """Leave out what no better solution passes, where the guide does not say that. Returns how many are left."""

@@ -28,7 +28,7 @@ class Guided:
                 if not all(self._turn(part) for _ in range(turns)):
                     self.parts.remove(part)
                 elif self.known.cost < before:
-                    self.parts.sort(key=lambda other, best=part: other is not best)  # type: ignore[misc]
+                    self.parts = [part, *(other for other in self.parts if other is not part)]
                     break
 
     def _turn(self, part: Iterator[None]) -> bool:
