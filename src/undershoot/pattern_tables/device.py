@@ -3,9 +3,7 @@
 What `making`, `verification` and `tables.fold` do, for batches of arrangements: every step of a whole batch is one tensor.
 """
 
-import types
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,6 +11,7 @@ from torch.nn.functional import pad
 
 from undershoot.arrays import U8
 from undershoot.errors import GaveOut, NotAvailable, SpaceTooLarge
+from undershoot.kernels.fused import compiled
 from undershoot.oracles.size import available_memory, bytes_text
 from undershoot.pattern_tables.making import MOST, UNREACHED
 from undershoot.pattern_tables.pattern import Pattern
@@ -35,7 +34,7 @@ class Batches:
 
     def __init__(self, function: Callable[..., Tensor], width: int, fused: bool) -> None:
         self.function, self.width = function, width
-        self.compiled = _compiled(function) if fused else None
+        self.compiled = compiled(function, dynamic=False) if fused else None
 
     def __call__(self, numbers: Tensor, *others: Tensor) -> Tensor:
         """[S, B] for int64[B] of at most `width` numbers."""
@@ -48,16 +47,6 @@ class Batches:
             except RuntimeError:  # no compiler for the device here: slower, but the same
                 self.compiled = None
         return self.function(numbers, *others)
-
-
-def _compiled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def call(*arguments: Any) -> Any:
-        return function(*arguments)
-
-    # torch remembers what it compiled by the code object, and only a few of each: every pattern needs one of its own.
-    own = types.FunctionType(call.__code__.replace(), call.__globals__, call.__name__, None, call.__closure__)
-    compiled: Callable[..., Tensor] = torch.compile(own, dynamic=False, fullgraph=True)
-    return compiled
 
 
 class Work:
@@ -234,25 +223,37 @@ def _name_the_first(work: Work, entries: Tensor, numbers: Tensor, due: Tensor) -
     raise WrongPatternTable(f"entry {wrong:,} of the table is {int(entries[wrong])}, which does not follow from others")
 
 
+def fold_entries(pattern: Pattern, entries: Tensor) -> Tensor:
+    """uint8[size] by `pattern.folded`, on the same device: the least over all places of the cursor."""
+    if not pattern.has_cursor:
+        return entries
+    places, block = int(pattern.ranking.choices[-1]), int(pattern.ranking.block)
+    rows = max(1, CHUNK[entries.device.type] // (places * block))
+    parts = [part.view(-1, places, block).amin(1).flatten() for part in torch.split(entries, rows * places * block)]
+    return torch.cat(parts)
+
+
 def fold_on(pattern: Pattern, entries: Tensor) -> U8:
-    """uint8[size] by `pattern.folded`, on the host: the least over all places of the cursor."""
-    if pattern.has_cursor:
-        places, block = int(pattern.ranking.choices[-1]), int(pattern.ranking.block)
-        rows = max(1, CHUNK[entries.device.type] // (places * block))
-        parts = [part.view(-1, places, block).amin(1).flatten() for part in torch.split(entries, rows * places * block)]
-        entries = torch.cat(parts)
-    folded: U8 = entries.cpu().numpy()
+    """The same on the host."""
+    folded: U8 = fold_entries(pattern, entries).cpu().numpy()
     return folded
 
 
 def make_folded_on(pattern: Pattern, device: str, making: Progress | None = None, verifying: Progress | None = None) -> U8:
     """Make, verify and fold; only the folded table comes to the host."""
+    return fold_on(pattern, made_entries(pattern, device, making, verifying))
+
+
+def made_entries(
+    pattern: Pattern, device: str, making: Progress | None = None, verifying: Progress | None = None
+) -> Tensor:
+    """uint8[size] on the device: made, and verified."""
     try:
         check_memory(pattern, torch.device(device))
         work = Work(pattern, device)
         entries = make_entries_on(pattern, device, making, work)
         verify_entries_on(pattern, entries, verifying, work)
-        return fold_on(pattern, entries)
+        return entries
     except torch.cuda.OutOfMemoryError as error:
         raise GaveOut(
             f"the memory of the device {device} ran out while a pattern table was made, perhaps since other programs took it; "

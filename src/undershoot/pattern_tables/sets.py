@@ -23,8 +23,11 @@ from undershoot.puzzles.pieces import Pieces, pieces_of
 from undershoot.puzzles.problem import Problem
 
 REFLECTED = "reflected"
+SYMMETRIC = "symmetric"
 INVERSE = "inverse"
-PART = rf"all|corners|edges|{REFLECTED}|{INVERSE}|[0-9]+(-[0-9]+)*"
+LOOKS = (REFLECTED, SYMMETRIC, INVERSE)
+"""How to look."""
+PART = rf"all|corners|edges|{'|'.join(LOOKS)}|[0-9]+(-[0-9]+)*"
 MOST_ENTRIES = 25_000_000
 """Of a table that is chosen by size, while it is made, where no memory is given."""
 BY_CELLS = {
@@ -176,11 +179,14 @@ def pattern_set(puzzle: Problem, name: str | None = None, max_memory: int | None
         if reflection is None:
             raise NotAvailable(f"{puzzle.name} has no reflection that keeps its goal; leave out +{REFLECTED}")
         symmetries = (None, reflection)
+    if SYMMETRIC in parts:
+        parts.remove(SYMMETRIC)
+        symmetries = (None, *_symmetries(puzzle))
     with_inverse = INVERSE in parts
     if with_inverse:
         parts.remove(INVERSE)
         check_inverse(pieces)
-    if not parts or {REFLECTED, INVERSE} & set(parts):
+    if not parts or set(LOOKS) & set(parts):
         raise UndershootError(f"{text} says how to look, once each, but not at what; such as {default_name(puzzle)}")
     if any("-" in part for part in parts):
         if wrong := [part for part in parts if part in ("all", "corners", "edges")]:
@@ -198,6 +204,16 @@ def _reflection(puzzle: Problem) -> Symmetry | None:
     table = puzzle.table
     others = [s for s in table.symmetries if (s.cells != np.arange(table.cells)).any()]
     return others[0] if others and table.cursor is not None and len(table.goals) == 1 else None
+
+
+def _symmetries(puzzle: Problem) -> tuple[Symmetry, ...]:
+    """All that are not the identity and keep the goal."""
+    table = puzzle.table
+    kept = tuple(s for s in table.symmetries if len(table.goals) == 1 and (s.image(table.goals) == table.goals).all())
+    others = tuple(s for s in kept if (s.cells != np.arange(table.cells)).any())
+    if not others:
+        raise NotAvailable(f"{puzzle.name} has no symmetry that keeps its one goal; leave out +{SYMMETRIC}")
+    return others
 
 
 def _tiles(puzzle: Problem, pieces: Pieces, name: str) -> tuple[tuple[int, ...], ...]:

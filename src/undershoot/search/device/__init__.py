@@ -1,0 +1,1 @@
+"""Searches in torch, on CUDA devices; on the processor in tests."""
