@@ -16,11 +16,21 @@ import numpy as np
 import torch
 
 import undershoot as us
-from undershoot.heuristics.device_patterns import made_on_device
+from undershoot.arrays import States
+from undershoot.heuristics.device_patterns import DevicePatterns, made_on_device
 from undershoot.kernels.scrambles import scramble
 from undershoot.pattern_tables.sets import pattern_set
 from undershoot.search.device import depth_first
 from undershoot.search.device.depth_first import deepen_on_device
+
+
+def show_kernels(puzzle: us.Puzzle, state: States, heuristic: DevicePatterns) -> None:
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
+        deepen_on_device(puzzle, state, heuristic, us.SearchOptions(algorithm=us.Algorithm.IDA, max_seconds=1.0))
+    table = profiler.key_averages()
+    print(table.table(sort_by="self_device_time_total", row_limit=22, max_name_column_width=70))
 
 
 def main() -> None:
@@ -33,6 +43,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600.0, help="for all states of a line")
     parser.add_argument("--chunk", type=int)
     parser.add_argument("--out")
+    parser.add_argument("--profile", action="store_true", help="print the kernels that take longest, too")
     arguments = parser.parse_args()
     puzzle = us.puzzle(arguments.puzzle)
     if arguments.chunk:
@@ -49,7 +60,11 @@ def main() -> None:
     for later in arguments.later:
         used = replace(heuristic, sums=heuristic.sums[: heuristic.first + later])
         warm = scramble(puzzle.table, np.array([14]), seed=1).states
+        began = time.perf_counter()
         deepen_on_device(puzzle, warm, used, us.SearchOptions(algorithm=us.Algorithm.IDA, max_seconds=20))
+        print(f"compiling: {time.perf_counter() - began:.1f} s", flush=True)
+        if arguments.profile:
+            show_kernels(puzzle, states[:1], used)
         results, until = [], time.perf_counter() + arguments.seconds
         for k in range(len(states)):
             left = until - time.perf_counter()
@@ -62,7 +77,7 @@ def main() -> None:
         children = [r.generated for r in results]
         print(
             f"{later} | {len(results)} | {len(proven)} | {median(seconds):.3f} | {fmean(seconds):.3f} | {max(seconds):.3f} | "
-            f"{fmean(children):.4g} | {sum(children) / sum(seconds) / 1e9:.2f} | {fmean(r.cost or 0 for r in proven):.2f}",
+            f"{fmean(children):.4g} | {sum(children) / sum(seconds) / 1e9:.2f} | {fmean([r.cost or 0 for r in proven] or [0]):.2f}",
             flush=True,
         )
         records += [{"later": later, "cost": r.cost, "seconds": r.seconds, "children": r.generated} for r in results]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -49,34 +49,20 @@ class DeviceTable:
     @cached_property
     def asked(self) -> Fused:
         """A kernel for all looks at this table: costs, int32[B], of (codes uint8[P, B], alive bool[B], pieces, words)."""
-        return Fused(self._asked, self.entries.device)
+        digits = self.digits
 
-    def _asked(self, codes: Tensor, alive: Tensor, pieces: Tensor, words: Tensor) -> Tensor:
-        planes = codes[pieces].int()
-        number = self.number([words[i][planes[i]] for i in range(len(self.choices))])
-        return self.costs(torch.where(alive, number, 0))
+        def asked(codes: Tensor, alive: Tensor, pieces: Tensor, words: Tensor) -> Tensor:
+            planes = codes[pieces].int()
+            number = digits.number([words[i][planes[i]] for i in range(len(digits.kinds))])
+            return self.costs(torch.where(alive, number, 0))
+
+        return Fused(asked, self.entries.device)
 
     @cached_property
-    def choices(self) -> tuple[int, ...]:
-        """For each ranked piece, how many places are left."""
-        return tuple(self.pattern.folded.choices.tolist())
-
-    def number(self, words: list[Tensor]) -> Tensor:
-        """The number of an arrangement. words: int32 each, the place of a piece and 256 times what its turn adds."""
-        how, kinds = self.pattern.folded, self.pattern.folded.kind.tolist()
-        places = [word & 255 for word in words]
-        turned = words[0] >> 8
-        for word in words[1:]:
-            turned = turned + (word >> 8)
-        number = places[0]
-        for i, place in enumerate(places[1:], start=1):
-            digit = place
-            for j in range(i):
-                if kinds[j] == kinds[i]:
-                    digit = digit - (places[j] < place).int()
-            number = number * self.choices[i] + digit
-        wide = number if int(how.size) <= NARROW else number.long()
-        return wide * int(how.block) + turned
+    def digits(self) -> "Digits":
+        """How arrangements are numbered."""
+        how = self.pattern.folded
+        return Digits(tuple(how.kind.tolist()), tuple(how.choices.tolist()), int(how.block), int(how.size) > NARROW)
 
     def costs(self, numbers: Tensor) -> Tensor:
         """int32: the costs of arrangements; NO_VALUE of those without a solution. numbers: int64 or int32."""
@@ -88,6 +74,31 @@ class DeviceTable:
         return torch.where(found == NO_HALF, NO_VALUE, found)
 
 
+class Digits(NamedTuple):
+    """`Ranking` in plain numbers, of which compilers make constants."""
+
+    kinds: tuple[int, ...]
+    choices: tuple[int, ...]
+    block: int
+    is_wide: bool
+    """Whether numbers need 64 bits."""
+
+    def number(self, words: list[Tensor]) -> Tensor:
+        """The number of an arrangement. words: int32 each, the place of a piece and 256 times what its turn adds."""
+        places = [word & 255 for word in words]
+        turned = words[0] >> 8
+        for word in words[1:]:
+            turned = turned + (word >> 8)
+        number = places[0]
+        for i, place in enumerate(places[1:], start=1):
+            digit = place
+            for j in range(i):
+                if self.kinds[j] == self.kinds[i]:
+                    digit = digit - (places[j] < place).int()
+            number = number * self.choices[i] + digit
+        return (number.long() if self.is_wide else number) * self.block + turned
+
+
 class TensorLook:
     """A look at a table: which pieces of a state it asks for, and how their codes make a number.
 
@@ -95,7 +106,7 @@ class TensorLook:
     """
 
     def __init__(self, look: Look[DeviceTable], moves: TensorPieces) -> None:
-        self.table, self.is_inverse = look.table, look.is_inverse
+        self.table, self.digits, self.is_inverse = look.table, look.table.digits, look.is_inverse
         how, pieces = look.table.pattern.folded, look.table.pattern.pieces
         self.asked: tuple[int, ...] = tuple(look.asked.tolist())
         words = []
@@ -133,7 +144,7 @@ class TensorLook:
                 there[rows * count + codes[piece].int()]
                 for piece, there, count in zip(self.asked, self.there, self.codes, strict=True)
             ]
-        number = self.table.number(words)
+        number = self.digits.number(words)
         return self.table.costs(number if alive is None else torch.where(alive, number, 0))
 
 

@@ -20,7 +20,7 @@ from undershoot.kernels.plan import forward_plan
 from undershoot.puzzles.problem import Problem
 from undershoot.search.conclusions import Ending, check_request, conclude
 from undershoot.search.depth_first import NEVER
-from undershoot.search.device.expanding import Expander
+from undershoot.search.device.expanding import Expander, expander_of
 from undershoot.search.device.frontier import Frontier, Rows
 from undershoot.search.glimpses import Glimpse, Watching
 from undershoot.search.ida import Start, starts_of
@@ -54,7 +54,7 @@ def deepen_on_device(
     starts = [
         _Instance(number, start) for number, start in enumerate(starts_of(puzzle, states, heuristic, bounds))
     ]
-    expander, ended = Expander(heuristic), 0
+    expander, ended = expander_of(heuristic), 0
     for first in range(0, len(starts), TOGETHER):
         group = starts[first : first + TOGETHER]
         _Rounds(puzzle, expander, group, options, ALONE_FROM).run()

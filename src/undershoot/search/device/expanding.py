@@ -1,6 +1,7 @@
 """The children of a chunk of nodes, and which of them the bound lets through, as tensor operations."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from undershoot.arrays import Bools
 from undershoot.heuristics.device_patterns import NO_VALUE, DevicePatterns
-from undershoot.kernels.fused import Fused
+from undershoot.kernels.fused import SMALL, Fused
 from undershoot.kernels.tensor_pieces import TensorPieces
 from undershoot.search.depth_first import tree_moves
 from undershoot.search.device.frontier import Paths, Rows
@@ -29,6 +30,15 @@ class Expanded:
     """int32[B]: how many children each parent has."""
 
 
+@lru_cache(maxsize=1)
+def expander_of(heuristic: DevicePatterns) -> "Expander":
+    """Compiled, or fetched from a cache, so that no limit is charged for it; kept until another heuristic is asked for."""
+    result = Expander(heuristic)
+    if heuristic.device.type == "cuda":
+        result.compile()
+    return result
+
+
 class Expander:
     """A puzzle and its pattern tables on a device."""
 
@@ -46,6 +56,14 @@ class Expander:
         self.kept = Fused(self._kept, device)
         self.made = Fused(self._made, device)
         self.inverted = None if heuristic.inverse is None else Fused(heuristic.inverse, device)
+
+    def compile(self) -> None:
+        """Expand some nodes whose children all are let through."""
+        codes = self.moves.goals[:, :1].repeat(1, 2 * SMALL)
+        left = torch.full((2 * SMALL,), NO_VALUE // 2, dtype=torch.int16, device=codes.device)
+        arrival = torch.full_like(left, self.begin) + (0 if self.moves.cursor is None else codes[self.moves.cursor])
+        path = torch.zeros((0, len(left)), dtype=torch.int64, device=codes.device)
+        self.expand(Rows(codes, left, arrival, torch.zeros_like(left, dtype=torch.int32), path), 0)
 
     def _kept(self, codes: Tensor, left: Tensor, arrival: Tensor) -> tuple[Tensor, Tensor]:
         """(bool[S, B], int32[B]): which children the first sums let through; see `Expanded.least`.
