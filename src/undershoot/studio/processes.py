@@ -34,6 +34,7 @@ class Worker:
         """Start it; tasks may be given before it is ready."""
         self.process = await asyncio.create_subprocess_exec(
             sys.executable,
+            "-P",  # or modules would be looked for in whatever folder this is, before all others
             "-m",
             "undershoot.studio.worker",
             stdin=asyncio.subprocess.PIPE,
