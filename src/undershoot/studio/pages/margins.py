@@ -133,7 +133,7 @@ class Margins:
             return False
         done, of = job.event.get("done") or 0, job.event.get("of")
         share = "" if not of else f' style="width:{100 * done / of:.0f}%"'
-        words = escaped(job.event.get("text", "starting"))
+        words = escaped(job.event.get("text", "in the queue" if job.stage is Stage.WAITING else "starting"))
         self.progress.set_content(
             f'<div class="us-small">{words} …</div><div class="us-progress{"" if of else " is-busy"}"><i{share}></i></div>'
         )
