@@ -9,6 +9,7 @@ from undershoot.bundles.bundle import CONFIG, SHIPPED
 from undershoot.bundles.documents import read_signed
 from undershoot.bundles.names import LEARNED, bundle_folder
 from undershoot.errors import UndershootError
+from undershoot.kernels.cpu import is_goal
 from undershoot.oracles.cache import is_cached
 from undershoot.oracles.size import available_memory, count_text, state_bytes
 from undershoot.pattern_tables.cache import cached_seconds, has_any
@@ -58,6 +59,8 @@ def _row(puzzle: Puzzle, state: States, name: str, reference: str, true_cost: in
 
 
 def _true_cost(puzzle: Puzzle, state: States, references: dict[str, str]) -> int | None:
+    if is_goal(puzzle.table, state)[0]:
+        return 0
     if "table" in references:
         return int(distances_of(puzzle).distance(state)[0])
     if "gf2" in references:
