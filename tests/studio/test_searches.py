@@ -1,5 +1,6 @@
 """What the studio says of searches and margins is what the library says."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,22 @@ def test_margins_on_the_axis_are_round_numbers_from_low_to_high() -> None:
 def test_a_goal_costs_nothing_even_where_no_table_is_at_hand() -> None:
     answer, _ = do("known", puzzle="tiles-4x4", state=us.puzzle("tiles-4x4").table.goals[0].tolist(), bundles={})
     assert answer["true_cost"] == 0
+
+
+def test_of_a_state_that_cannot_be_solved_no_true_cost_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "oneway.toml"
+    file.write_text(
+        'name = "oneway"\ngoal = "a b c _"\ncursor = "_"\n[moves]\nS = { at = { 4 = "(1 2)" } }\n'
+        'D = { at = { 4 = "(3 4)" } }\nE = { at = { 3 = "(1 2)" } }\n'
+    )
+    puzzle = us.puzzle(str(file))
+    us.oracle(puzzle)
+    answer, _ = do("known", puzzle=str(file), state=puzzle.parse("a b _ c")[0].tolist(), bundles={})
+    assert answer["true_cost"] is None
+    assert answer["is_dead_end"]
+    rows = {row["name"]: row for row in answer["rows"]}
+    assert not any(row["over"] for row in rows.values())
+    assert rows["table"]["h"] is None
 
 
 def test_what_is_known_of_a_state_is_what_each_heuristic_says() -> None:
