@@ -286,7 +286,7 @@ def in_order(sums: Sequence[Sequence[Look[Any]]], later: int = MOST_LATER) -> tu
     pattern costs the same through every symmetry, and all pieces of a kind the same in the inverse. later: how many of those
     that are only asked of what is left are kept, at most.
     """
-    seen, plain, others = set(), [], []
+    seen, plain, others = set(), list[tuple[Look[Any], ...]](), list[tuple[Look[Any], ...]]()
     for number, group in enumerate(sums):
         says = frozenset((frozenset(look.asked.tolist()), look.is_inverse and not _is_group(look)) for look in group)
         if says in seen:

@@ -41,11 +41,13 @@ class Batches:
         if self.compiled is not None:
             filled = pad(numbers, (0, self.width - len(numbers)))
             try:
-                return self.compiled(filled, *others)[:, : len(numbers)]
+                made: Tensor = self.compiled(filled, *others)
             except torch.cuda.OutOfMemoryError:
                 raise
             except RuntimeError:  # no compiler for the device here: slower, but the same
                 self.compiled = None
+            else:
+                return made[:, : len(numbers)]
         return self.function(numbers, *others)
 
 

@@ -54,28 +54,28 @@ def deepen_on_device(
     states = check_request(puzzle, states, heuristic)
     check_options(replace(options, algorithm=Algorithm.IDA), 1)
     check_goals(puzzle, heuristic)
-    starts = _instances(puzzle, states, heuristic, bounds)
+    starts = instances_of(puzzle, states, heuristic, bounds)
     expander, ended = expander_of(heuristic), 0
     for first in range(0, len(starts), TOGETHER):
         group = starts[first : first + TOGETHER]
-        _Rounds(puzzle, expander, group, options, ALONE_FROM).run()
+        Rounds(puzzle, expander, group, options, ALONE_FROM).run()
         ended += sum(instance.is_over for instance in group)
         if progress is not None:
             progress(ended)
         for instance in group:
             if not instance.is_over:
-                _Rounds(puzzle, expander, [instance], options, None).run()
+                Rounds(puzzle, expander, [instance], options, None).run()
                 ended += 1
                 if progress is not None:
                     progress(ended)
     return conclude(puzzle, heuristic, states, _endings(puzzle, heuristic, starts))
 
 
-def _instances(puzzle: Problem, states: States, heuristic: DevicePatterns, bounds: Sequence[int] | None) -> list["_Instance"]:
+def instances_of(puzzle: Problem, states: States, heuristic: DevicePatterns, bounds: Sequence[int] | None) -> list["Instance"]:
     """Those that a table says have no solution are over; a goal stands in for their states."""
     is_dead = np.isinf(heuristic(states))
     alive = np.where(is_dead[:, None], puzzle.table.goals[:1], states)
-    result = [_Instance(start) for start in starts_of(puzzle, alive, heuristic, bounds)]
+    result = [Instance(start) for start in starts_of(puzzle, alive, heuristic, bounds)]
     for number in np.flatnonzero(is_dead).tolist():
         result[number].status = Status.UNSOLVABLE
     return result
@@ -87,7 +87,7 @@ def check_goals(puzzle: Problem, heuristic: DevicePatterns) -> None:
     check_claim(puzzle, heuristic, goals, heuristic(goals), np.zeros(len(goals), dtype=np.int64))
 
 
-class _Instance:
+class Instance:
     """One start, and how far its search is."""
 
     def __init__(self, start: Start) -> None:
@@ -125,11 +125,11 @@ class _Instance:
         self.lower = max(self.lower, self.bound)
 
 
-class _Rounds:
+class Rounds:
     """Iterations of several instances at once, each with a bound of its own; a round ends when none has anything left."""
 
     def __init__(
-        self, puzzle: Problem, expander: Expander, instances: list[_Instance], options: SearchOptions, alone_from: int | None
+        self, puzzle: Problem, expander: Expander, instances: list[Instance], options: SearchOptions, alone_from: int | None
     ) -> None:
         """alone_from: instances are left as they are after an iteration of more expansions; None for never."""
         self.puzzle, self.expander, self.instances, self.options = puzzle, expander, instances, options
@@ -204,7 +204,10 @@ class _Rounds:
 
     def _step(self, going: list[int], least: Tensor) -> None:
         """Expand a chunk."""
-        depth, rows = self.frontier.pop(self.frontier.chunk)
+        most = self._reserve()
+        if not most:
+            return
+        depth, rows = self.frontier.pop(most)
         if len(self.instances) > 1 or self.options.max_expanded is not None:
             rows = self._within_limits(rows)
             if not len(rows):
@@ -219,6 +222,10 @@ class _Rounds:
         self.frontier.push(depth + 1, made.children)
         self.stored = max(self.stored, self.frontier.size)
         self.watching.look(self._glimpse)
+
+    def _reserve(self) -> int:
+        """How many nodes may be expanded now; 0 if a limit has struck."""
+        return self.frontier.chunk
 
     def _within_limits(self, rows: Rows) -> Rows:
         """Only what belongs to instances that go on; of those that come to their limit, no more than that allows."""
@@ -285,7 +292,7 @@ class _Rounds:
         return Glimpse(instance.expanded, instance.to_parity(instance.lower), time.perf_counter() - self.began)
 
 
-def _endings(puzzle: Problem, heuristic: DevicePatterns, instances: Sequence[_Instance]) -> list[Ending]:
+def _endings(puzzle: Problem, heuristic: DevicePatterns, instances: Sequence[Instance]) -> list[Ending]:
     """Their paths are evaluated in one call."""
     paths = [_path(puzzle, instance) for instance in instances]
     values = heuristic(np.concatenate([path for path, _ in paths])) if paths else np.zeros(0, dtype=np.float32)
@@ -294,7 +301,7 @@ def _endings(puzzle: Problem, heuristic: DevicePatterns, instances: Sequence[_In
     return [_ending(instance, path, cost, part) for instance, (path, cost), part in zip(instances, paths, parts, strict=True)]
 
 
-def _path(puzzle: Problem, instance: _Instance) -> tuple[States, int]:
+def _path(puzzle: Problem, instance: Instance) -> tuple[States, int]:
     """The states before each move of a solution, uint8[L, n], and what it costs."""
     actions = np.zeros(0, dtype=np.int32) if instance.actions is None else instance.actions
     states = np.repeat(instance.start.state, len(actions) + 1, axis=0)
@@ -302,7 +309,7 @@ def _path(puzzle: Problem, instance: _Instance) -> tuple[States, int]:
     return states[:-1], cost
 
 
-def _ending(instance: _Instance, path: States, cost: int, values: F32) -> Ending:
+def _ending(instance: Instance, path: States, cost: int, values: F32) -> Ending:
     return Ending(
         status=instance.status or Status.TIME,
         cost=None if instance.actions is None else cost,
