@@ -62,6 +62,7 @@ SUBJECTS = {
     "7 tiles": Subject("tiles-4x4", "1 2 3 4 5 6 7", {}, ("1 2 3 4 5", "1 2 3 4 5 6")),
     "corners": Subject("cube-3x3", "corners", {"hidden": (128, 32, 32), "target_interval": 5000}, ()),
     "6 edges": Subject("cube-3x3", "6", {"hidden": (240, 32, 32), "target_interval": 5000}, ("4", "5")),
+    "7 edges small": Subject("cube-3x3", "7", {"hidden": (64, 32, 32), "target_interval": 5000}, ("5", "6")),
     "7 edges": Subject("cube-3x3", "7", {"hidden": (320, 32, 32), "target_interval": 5000}, ("5", "6")),
 }
 LOSSES = {"ours": "asymmetric", "cross-entropy": "cross-entropy"}

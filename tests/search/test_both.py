@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -19,8 +20,10 @@ from commands import undershoot
 from undershoot.arrays import States
 from undershoot.errors import Contradiction
 from undershoot.guarantees import NO_GUARANTEE, PROVEN, Heuristic, OptimalityKind, Rounding
+from undershoot.search.both import Meeting
 from undershoot.search.options import Algorithm, SearchOptions
 from undershoot.search.results import Result, Status
+from undershoot.search.shares import Shares, Who
 from undershoot.search.solving import choose
 
 PYRAMINX = str(Path(__file__).parent.parent.parent / "examples" / "pyraminx.toml")
@@ -253,8 +256,6 @@ def test_what_a_guide_raises_ends_both() -> None:
 
 
 def test_who_asks_for_no_more_results_ends_the_search() -> None:
-    import threading
-
     puzzle = us.puzzle("tiles-4x4")
     before = threading.active_count()
     for _ in us.improve(puzzle, puzzle.sample(1, seed=0), us.heuristic(puzzle, "zero")):
@@ -289,3 +290,45 @@ def test_a_limit_of_expansions_is_used_up(limit: int) -> None:
     base, options = us.heuristic(puzzle, "base"), SearchOptions(algorithm=Algorithm.BOTH, max_expanded=limit)
     for result in us.solve_many(puzzle, puzzle.sample(4, seed=5), base, options):
         assert (result.status, result.expanded) == (Status.BUDGET, limit)
+
+
+@pytest.mark.parametrize("heuristic", ["zero", "base"])
+def test_whatever_one_algorithm_solves_in_a_third_of_the_limit_is_solved(heuristic: str) -> None:
+    """Without a heuristic A* needs a thousandth of the expansions of IDA* here, and on easy boards IDA* fewer than A*."""
+    puzzle = us.puzzle("tiles-3x3")
+    used, states = us.heuristic(puzzle, heuristic), puzzle.sample(6, seed=4)
+    costs = us.oracle(puzzle).distance(states).tolist()
+    for k, cost in enumerate(costs):
+        alone = us.solve(puzzle, states[k], used).expanded
+        if heuristic == "base":
+            deepening = SearchOptions(algorithm=Algorithm.IDA)
+            alone = min(alone, us.solve(puzzle, states[k], used, deepening).expanded)
+        *_, last = us.improve(puzzle, states[k], used, options=SearchOptions(algorithm=Algorithm.BOTH, max_expanded=3 * alone))
+        assert (last.status, last.cost, last.lower_bound) == (Status.SOLVED, cost, cost)
+
+
+def test_what_one_proof_knows_the_other_begins_with() -> None:
+    """An iteration whose bound is known to be too low ends, and nothing is concluded from what it had cut off by then."""
+    puzzle = us.puzzle("tiles-3x3")
+    states = puzzle.sample(4, seed=8)
+    zero = us.heuristic(puzzle, "zero")
+    for k, cost in enumerate(us.oracle(puzzle).distance(states).tolist()):
+        for known in (0, 3, cost - 2, cost):
+            meeting = Meeting(puzzle, states[k : k + 1], zero, zero, BOTH)
+            raised = threading.Timer(0.001 * known, meeting.known.raise_bound, (known,))
+            raised.start()
+            results = list(meeting.results())
+            raised.join()
+            check(results, cost)
+            assert results[-1].cost == results[-1].lower_bound == cost
+
+
+def test_shares_of_a_limit_add_up() -> None:
+    shares = Shares(10, tuple(Who))
+    assert shares.left == {Who.GUIDED: 4, Who.TREE: 3, Who.GRAPH: 3}
+    assert [shares.take(Who.TREE, 100) for _ in range(4)] == [2, 1, 0, 0]
+    shares.give_back(Who.TREE, 1)
+    shares.leave(Who.GRAPH)
+    assert shares.left == {Who.GUIDED: 6, Who.TREE: 2}
+    assert not shares.is_spent
+    assert Shares(None, tuple(Who)).take(Who.GRAPH, 7) == 7

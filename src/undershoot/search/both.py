@@ -1,4 +1,4 @@
-"""Two bounds that meet: a guided search for solutions and IDA* for the bound, at once, sharing what they know."""
+"""Two bounds that meet: a guided search for solutions, IDA* and A* for the bound, at once, sharing what they know."""
 
 import threading
 import time
@@ -20,12 +20,14 @@ from undershoot.puzzles.problem import Problem
 from undershoot.search.astar import Batch
 from undershoot.search.beam import Beam
 from undershoot.search.conclusions import Ending, check_request, conclude
+from undershoot.search.graph_proving import GraphProver
 from undershoot.search.guiding import Guided
 from undershoot.search.ida import cut_off, loop_guide, spread, starts_of
 from undershoot.search.known import NO_COST, Known, Snapshot, Turns
 from undershoot.search.options import CPU, Algorithm, SearchOptions, check_options
 from undershoot.search.proving import Prover
 from undershoot.search.results import Moved, Result, Status
+from undershoot.search.shares import Who
 from undershoot.search.staged import Staged
 from undershoot.search.stages import stages_of
 
@@ -118,11 +120,15 @@ def prover_of(puzzle: Problem, heuristic: Heuristic) -> Heuristic:
     return heuristic if heuristic.guarantee.is_proven and guide_of(heuristic) is not None else base(puzzle)
 
 
-class Part(Protocol):
-    """Something that finds solutions."""
+class Compiled(Protocol):
+    """Something that searches in compiled loops."""
 
     def compile(self) -> None:
         """Before the clock starts."""
+
+
+class Part(Compiled, Protocol):
+    """Something that finds solutions."""
 
     def slices(self) -> Iterator[None]:
         """Search, a short while for each item."""
@@ -139,7 +145,7 @@ class Proof(Protocol):
 
 
 class Meeting:
-    """Both searches of one instance."""
+    """All searches of one instance."""
 
     def __init__(
         self,
@@ -156,7 +162,7 @@ class Meeting:
         self.puzzle, self.start, self.heuristic = puzzle, start, heuristic
         self.prover_heuristic = prover_of(puzzle, heuristic)
         (begin,) = starts_of(puzzle, start, self.prover_heuristic, None)
-        self.known = Known(puzzle, start, begin.lower, options, stopped)
+        self.known = Known(puzzle, start, begin.lower, options, stopped, tuple(Who))
         self.known.raise_bound(max(begin.lower, self._value_of_start()))
         self.known.offer(np.zeros(0, dtype=np.int32))  # it may be solved
         turns = Turns()
@@ -169,8 +175,9 @@ class Meeting:
             self.prover = prover_on_device(self.known, heuristic, options.device)
         free = available_memory()
         memory = (free // 4 if options.max_memory is None else min(options.max_memory, free // 2)) // beside
+        self.graph = GraphProver(self.known, self.prover_heuristic, memory // 2, turns)
         stages = stages_of(puzzle)
-        beam = Beam(self.known, guide, self.prover_heuristic, memory)
+        beam = Beam(self.known, guide, self.prover_heuristic, memory // 2)
         staged = [] if stages is None else [Staged(self.known, stages)]
         self.parts: list[Part] = [*staged, beam]
         self.guided = Guided(self.known, [part.slices() for part in self.parts], turns)
@@ -186,9 +193,9 @@ class Meeting:
 
     def results(self) -> Iterator[Result]:
         """Better and better ones; see `improve`."""
-        self.prover.compile()
-        for part in self.parts:
-            part.compile()
+        searches: list[Compiled] = [self.prover, self.graph, *self.parts]
+        for search in searches:
+            search.compile()
         self.known.begin()
         threads = [threading.Thread(target=self._until_raised, args=(work,), daemon=True) for work in self._works()]
         try:
@@ -201,7 +208,7 @@ class Meeting:
                 thread.join()
 
     def _works(self) -> tuple[Callable[[], None], ...]:
-        return self.guided.search, self.prover.prove
+        return self.guided.search, self.prover.prove, self.graph.prove
 
     def _until_raised(self, work: Callable[[], None]) -> None:
         """What one of them raises ends both."""

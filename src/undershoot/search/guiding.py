@@ -4,13 +4,13 @@ import time
 from collections.abc import Iterator
 
 from undershoot.search.known import NO_COST, Known, Turns
+from undershoot.search.shares import Who
 
 MOST_TURNS = 3
 """Turns that the part which found the last solution has for one of each other's."""
-SECONDS_BEFORE, SECONDS_AFTER, SECONDS_LATER = 0.03, 0.004, 0.02
-"""Of a turn: before there is a solution, after it, and later. A turn of the proof takes 0.02 s."""
-LATER = 2.0
-"""Seconds after which a proof is likely to take long, so that cheaper solutions are worth as much time as a higher bound."""
+SECONDS_BEFORE, SECONDS_AFTER, SECONDS_LATER = 0.03, 0.004, 0.015
+"""Of a turn: before there is a solution, after it, and once the proof takes long, when cheaper solutions are worth as much time
+as a higher bound. A turn of either proof takes 0.02 s."""
 
 
 class Guided:
@@ -30,9 +30,11 @@ class Guided:
                 elif self.known.cost < before:
                     self.parts = [part, *(other for other in self.parts if other is not part)]
                     break
+        self.known.leave(Who.GUIDED)
 
     def _turn(self, part: Iterator[None]) -> bool:
         """Let a part search for one turn; whether there is more to do."""
+        self.known.wait_for_expansions(Who.GUIDED)
         with self.turns.taken():
             before, until = self.known.cost, time.perf_counter() + self._seconds()
             while time.perf_counter() < until and not self.known.is_over:
@@ -43,6 +45,6 @@ class Guided:
         return True
 
     def _seconds(self) -> float:
-        if self.known.cost == NO_COST:
-            return SECONDS_BEFORE
-        return SECONDS_AFTER if self.known.seconds < LATER else SECONDS_LATER
+        if self.known.takes_long:
+            return SECONDS_LATER
+        return SECONDS_BEFORE if self.known.cost == NO_COST else SECONDS_AFTER

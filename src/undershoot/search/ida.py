@@ -249,7 +249,7 @@ class Deepening:
     def _search(self, tree: Tree, worker: int, bound: int) -> None:
         """Go on until the planted node is exhausted, the goal is found, or the search was stopped."""
         progress, slice_size, guide = tree.progress[0], FIRST_SLICE, self.guides[worker]
-        while progress["status"] == SEARCHING and not self._is_over():
+        while progress["status"] == SEARCHING and not self._is_over() and not self._is_vain():
             before = {name: int(progress[name]) for name in COUNTERS}
             with self.turn(worker):
                 most = self._reserve(slice_size)  # only now: what one waits with, others would lack
@@ -281,6 +281,10 @@ class Deepening:
 
     def _is_over(self) -> bool:
         return self.limit_met is not None or self.actions is not None or self.stopped.is_set()
+
+    def _is_vain(self) -> bool:
+        """Whether an iteration need not end, since somebody else knows what would follow from it."""
+        return False
 
     def _check_values(self, tree: Tree) -> None:
         """Refuse a value that no search can go on with."""
@@ -322,7 +326,7 @@ class Deepening:
 
         def work(worker: int) -> None:
             mine = self._tree(bound)
-            while not self._is_over():
+            while not self._is_over() and not self._is_vain():
                 with self.lock:
                     path = next(waiting, None)
                 if path is None:

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Condition, Event
 from typing import NamedTuple
@@ -14,9 +14,12 @@ from undershoot.kernels.cpu import solution_costs
 from undershoot.puzzles.problem import Problem
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
+from undershoot.search.shares import Shares, Who
 
 NO_COST = 2**40
 """Of no solution at all."""
+PATIENCE, PATIENT_SHARE = 2.0, 0.05
+"""Seconds after which a proof is likely to take long, and the share of a limit of time that is waited at most."""
 
 
 class Snapshot(NamedTuple):
@@ -34,9 +37,15 @@ class Known:
     """Threads share it, and whoever waits for `changed` is told when a bound has moved or the search has ended."""
 
     def __init__(
-        self, puzzle: Problem, start: States, lower: int, options: SearchOptions, stopped: Event | None = None
+        self,
+        puzzle: Problem,
+        start: States,
+        lower: int,
+        options: SearchOptions,
+        stopped: Event | None = None,
+        who: Sequence[Who] = (Who.GUIDED,),
     ) -> None:
-        """stopped: set by others to end the search."""
+        """stopped: set by others to end the search. who: searches."""
         self.puzzle = puzzle
         self.start = start
         self.options = options
@@ -47,6 +56,7 @@ class Known:
         self.actions: I32 = np.zeros(0, dtype=np.int32)
         self.parity = int(puzzle.cost_parity(start)[0]) if puzzle.has_cost_parity else None
         self.counts = dict.fromkeys(("expanded", "generated", "evaluated", "stored"), 0)
+        self.shares = Shares(options.max_expanded, who)
         self.status: Status | None = None
         """How the search ended; None as long as it goes on."""
         self.changed = Condition()
@@ -71,6 +81,12 @@ class Known:
     def seconds(self) -> float:
         """Since it began."""
         return time.perf_counter() - self.began
+
+    @property
+    def takes_long(self) -> bool:
+        """Whether the proof is likely to."""
+        limit = self.options.max_seconds
+        return self.seconds >= (PATIENCE if limit is None else min(PATIENCE, PATIENT_SHARE * limit))
 
     @property
     def most_useful_cost(self) -> int:
@@ -116,22 +132,42 @@ class Known:
             self.status = Status.SOLVED  # also if a limit has struck meanwhile
         self.changed.notify_all()
 
-    def reserve(self, size: int) -> int:
-        """So many expansions may be made, of those that were asked for; they are counted already. At most half of what is
-        left: some of them may be given back, and others must not find nothing meanwhile."""
-        limit = self.options.max_expanded
+    def reserve(self, size: int, who: Who = Who.GUIDED) -> int:
+        """So many expansions may be made, of those that were asked for; they are counted already."""
         with self.changed:
-            if limit is not None:
-                left = max(0, limit - self.counts["expanded"])
-                size = min(size, -(-left // 2))
+            size = self.shares.take(who, size)
             self.counts["expanded"] += size
-        if size == 0:
-            self.end(Status.BUDGET)
+            if not self.shares.has(who):
+                self.changed.notify_all()  # others may wait for that
         return size
 
-    def count(self, **more: int) -> None:
-        """Work that was done; of what is stored, the most at a time."""
+    def wait_for_expansions(self, who: Who, between: float = 0.05) -> None:
+        """Until something is left of its share of the limit, or it is over; `between`: see `next_after`."""
         with self.changed:
+            while not self.shares.has(who) and self.status is None:
+                if self.shares.is_spent:
+                    self.end(Status.BUDGET)
+                else:
+                    self.changed.wait(between)
+                    self._look_at_clock()
+
+    def wait_until_long(self, between: float = 0.02) -> None:
+        """Until the proof is likely to take long, its share of the limit is used up, or it is over."""
+        with self.changed:
+            while self.status is None and self.shares.has(Who.TREE) and not self.takes_long:
+                self.changed.wait(between)
+                self._look_at_clock()
+
+    def leave(self, who: Who) -> None:
+        """One of the searches has nothing more to do."""
+        with self.changed:
+            self.shares.leave(who)
+            self.changed.notify_all()
+
+    def count(self, who: Who = Who.GUIDED, **more: int) -> None:
+        """Work that was done, less what was counted already; of what is stored, the most at a time."""
+        with self.changed:
+            self.shares.give_back(who, -more.get("expanded", 0))
             for name, number in more.items():
                 self.counts[name] = max(self.counts[name], number) if name == "stored" else self.counts[name] + number
 

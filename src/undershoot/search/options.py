@@ -48,7 +48,7 @@ class Algorithm(StrEnum):
     IDA = "ida"
     """Iterative deepening A*: keeps only the path that it is on."""
     BOTH = "both"
-    """A guided search for solutions, and at the same time IDA* for the bound."""
+    """A guided search for solutions, and at the same time IDA* and A* for the bound."""
     AUTO = "auto"
     """A* where all states fit into memory, and where limits stop that IDA*; otherwise both bounds."""
 
@@ -58,7 +58,7 @@ class Algorithm(StrEnum):
         return {
             Algorithm.ASTAR: "A*",
             Algorithm.IDA: "IDA*",
-            Algorithm.BOTH: "a guided search and IDA*",
+            Algorithm.BOTH: "a guided search, IDA* and A*",
             Algorithm.AUTO: "A* or IDA*",
         }[self]
 

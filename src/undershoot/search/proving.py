@@ -1,15 +1,16 @@
-"""IDA* as the prover of two searches that share what they know: it ends its iterations at the cost of the best solution."""
+"""IDA* as a prover beside searches that share what they know: it ends its iterations at the cost of the best solution."""
 
 from contextlib import AbstractContextManager
 from threading import Event
 from typing import Any
 
 from undershoot.guarantees import Heuristic
-from undershoot.search.depth_first import COUNTERS, CutOff
+from undershoot.search.depth_first import COUNTERS, NEVER, CutOff
 from undershoot.search.ida import Deepening, Start
 from undershoot.search.known import Known, Turns
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
+from undershoot.search.shares import Who
 
 
 class Prover(Deepening):
@@ -20,7 +21,7 @@ class Prover(Deepening):
     ) -> None:
         """heuristic: never overestimates. turns: of those that share its first thread."""
         super().__init__(known.puzzle, start, heuristic, guide, SearchOptions(), threads, cut, Event())
-        self.known, self.turns = known, turns
+        self.known, self.turns, self.bound = known, turns, 0
 
     def compile(self) -> None:
         """Compile everything, or fetch it from the cache, so that no limit is charged for it."""
@@ -37,7 +38,19 @@ class Prover(Deepening):
 
     def turn(self, worker: int) -> AbstractContextManager[None]:
         """See `Deepening`."""
+        self.known.wait_for_expansions(Who.TREE)
         return self.turns.taken() if worker == 0 else super().turn(worker)
+
+    def _iterate(self, bound: int) -> tuple[int, int]:
+        self.bound = bound
+        next_bound, next_base = super()._iterate(bound)
+        if not self._is_vain():
+            return next_bound, next_base
+        # It may not have ended, and then nothing follows from what it cut off; but from what the other search has proven.
+        return min(self.known.lower, NEVER), NEVER
+
+    def _is_vain(self) -> bool:
+        return self.known.lower > self.bound
 
     def _raise_bound(self, lower: int) -> None:
         super()._raise_bound(lower)
@@ -50,11 +63,12 @@ class Prover(Deepening):
         pass  # `known` does
 
     def _reserve(self, size: int) -> int:
-        size = self.known.reserve(size)
+        size = self.known.reserve(size, Who.TREE)
         with self.lock:
             self.counts["expanded"] += size
         return size
 
     def _count(self, done: dict[str, int], reserved: int) -> None:
         super()._count(done, reserved)
-        self.known.count(expanded=done["expanded"] - reserved, generated=done["generated"], evaluated=done["generated"])
+        made = done["generated"]
+        self.known.count(Who.TREE, expanded=done["expanded"] - reserved, generated=made, evaluated=made)

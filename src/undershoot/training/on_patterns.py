@@ -33,6 +33,8 @@ BLOCK = 20
 """Steps between two changes of the learning rate and the penalty, at most."""
 MINED = 1 << 20
 """So many arrangements are kept of which the network says most too much."""
+SOUGHT = {"cuda": 1 << 40, "cpu": 1 << 24}
+"""Among so many arrangements, at most, hard ones are sought: all that there are, unless that would take a processor hours."""
 ASKED = 1 << 14
 """Arrangements that a network in training is asked about to see how it goes."""
 
@@ -238,7 +240,8 @@ class PatternLearner(LevelLearner):
     @torch.no_grad()
     def _mine(self) -> None:
         """Keep the arrangements whose level above their label comes out highest, compared within each label."""
-        scores, labels = self.scores()
+        numbers = self._candidates()
+        scores, labels = self.scores(numbers)
         kept = []
         levels = self.target.each[0].widths[-1]
         for label in range(levels):
@@ -246,20 +249,28 @@ class PatternLearner(LevelLearner):
             if len(those):
                 best = scores[those].topk(min(len(those), MINED // levels)).indices
                 kept.append(those[best])
-        found = torch.cat(kept)
+        found = numbers[torch.cat(kept)]
         self.mined.copy_(found[torch.arange(MINED, device=found.device) % len(found)])
 
+    def _candidates(self) -> Tensor:
+        """int64[N]: the arrangements among which hard ones are sought; the same ones each time."""
+        count, most, device = self.states.count, SOUGHT[self.recipe.device], self.recipe.device
+        if count <= most:
+            return torch.arange(count, device=device)
+        seed = torch.tensor(signed(derived_seed(self.recipe.seed, 0)), device=device)
+        return random_rows(most, count, seed)
+
     @torch.no_grad()
-    def scores(self) -> tuple[Tensor, Tensor]:
-        """(float32[N], int8[N]): for every arrangement, what the level just above its label says; and the label."""
+    def scores(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
+        """(float32[N], int8[N]): for each of these arrangements, what the level just above its label says; and the label."""
         (target,), (encoding,), device = self.target.each, self.encodings, self.recipe.device
-        count, levels = self.states.count, target.widths[-1]
-        scores = torch.empty(count, device=device)
-        labels = torch.empty(count, dtype=torch.int8, device=device)
-        for first in range(0, count, AT_ONCE[device]):
-            numbers = torch.arange(first, min(count, first + AT_ONCE[device]), device=device)
-            codes, label = self.states(numbers)
+        levels = target.widths[-1]
+        scores = torch.empty(len(numbers), device=device)
+        labels = torch.empty(len(numbers), dtype=torch.int8, device=device)
+        for first in range(0, len(numbers), AT_ONCE[device]):
+            some = slice(first, first + AT_ONCE[device])
+            codes, label = self.states(numbers[some])
             raw = functional.pad(self.outputs(target, encoding, codes), (0, 1), value=-1e9)
-            scores[first : first + len(numbers)] = raw.gather(1, label.clamp(0, levels)[:, None])[:, 0]
-            labels[first : first + len(numbers)] = label.to(torch.int8)
+            scores[some] = raw.gather(1, label.clamp(0, levels)[:, None])[:, 0]
+            labels[some] = label.to(torch.int8)
         return scores, labels
