@@ -120,7 +120,11 @@ class Instance:
         if least >= NO_VALUE // 2:
             self.status = Status.UNSOLVABLE  # whatever was cut off can never be solved
             return
-        self.bound = self.to_parity(self.bound + least)
+        self.begin_from(self.bound + least)
+
+    def begin_from(self, bound: int) -> None:
+        """Every solution costs at least so much: the bound of the next iteration."""
+        self.bound = self.to_parity(bound)
         self.check_bound()
         self.lower = max(self.lower, self.bound)
 
@@ -181,8 +185,12 @@ class Rounds:
             self.frontier.clear()
         for k in going:
             if not self.instances[k].is_over:
-                self.instances[k].raise_bound(cut_off[k])
+                self._raise_bound(k, cut_off[k])
         self._clock([k for k in going if self.instances[k].status is Status.UNSOLVABLE])
+
+    def _raise_bound(self, k: int, least: int) -> None:
+        """After an iteration that ended. least: see `Instance.raise_bound`."""
+        self.instances[k].raise_bound(least)
 
     def _make_room(self, going: list[int]) -> None:
         """Smaller chunks, with which the iteration begins anew; or the end of all that go on."""

@@ -12,6 +12,7 @@ from undershoot.search.device.solving import no_room, patterns_there
 from undershoot.search.known import Known
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
+from undershoot.search.shares import Who
 
 
 def prover_on_device(known: Known, heuristic: Heuristic, device: str) -> "DeviceProver":
@@ -53,18 +54,29 @@ class _Proving(Rounds):
         self.known, self.reserved = known, 0
 
     def _reserve(self) -> int:
-        self.reserved = self.known.reserve(self.frontier.chunk)
+        self.known.wait_for_expansions(Who.TREE)
+        self.reserved = 0 if self.known.is_over else self.known.reserve(self.frontier.chunk, Who.TREE)
         return self.reserved
 
     def _count(self, going: list[int], instance: Tensor, generated: Tensor) -> None:
         made = self.instances[0].generated
         super()._count(going, instance, generated)
         made = self.instances[0].generated - made
-        self.known.count(expanded=len(instance) - self.reserved, generated=made, evaluated=made, stored=self.stored)
+        self.known.count(Who.TREE, expanded=len(instance) - self.reserved, generated=made, evaluated=made, stored=self.stored)
 
     def _stop_for_time(self, going: list[int]) -> bool:
         if self.instances[0].lower > self.known.lower:
             self.known.raise_bound(self.instances[0].lower)
         if self.known.is_over:
             self._stop(going, self.known.status or Status.TIME)
-        return super()._stop_for_time(going)
+        return self._is_vain() or super()._stop_for_time(going)
+
+    def _is_vain(self) -> bool:
+        """Whether another search has proven more than this iteration can."""
+        return self.known.lower > self.instances[0].bound
+
+    def _raise_bound(self, k: int, least: int) -> None:
+        if self._is_vain():  # it may not have ended, and then nothing follows from what it cut off
+            self.instances[k].begin_from(self.known.lower)
+        else:
+            super()._raise_bound(k, least)
