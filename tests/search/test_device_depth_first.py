@@ -69,9 +69,9 @@ FAMILIES = [
     ("tiles-3x3-blank-first", "1 2 3", 12),
     ("tiles-4x4-blank-first", "4-4-4-3+reflected", 24),
     ("tiles-6x6", "2-2-2-2-2-2-2-2-2-2-2-2-2-2-2-2-2-1+reflected", 20),
-    ("cube-2x2", "4+4+inverse", 0),
+    ("cube-2x2", "4+4+inverse", 9),
     ("cube-2x2", "3+3+symmetric+inverse", 6),
-    ("cube-2x2-qtm", "4+4", 0),
+    ("cube-2x2-qtm", "4+4", 9),
     ("cube-3x3", "4+4+inverse", 5),
     ("cube-3x3-qtm", "4+4", 5),
     ("pancake-2", "all", 0),
@@ -93,7 +93,7 @@ def test_costs_are_those_of_the_compiled_search(name: str, patterns: str, depth:
     states = scramble(puzzle.table, depths, seed=3).states if depth else puzzle.sample(25, seed=3)
     there, here = both_ways(puzzle, heuristic, states)
     assert [result.cost for result in there] == [result.cost for result in here]
-    if not depth:
+    if puzzle.space.size <= 200_000:
         assert [result.cost for result in there] == us.oracle(puzzle).distance(states).tolist()
     assert all(result.optimality.kind is OptimalityKind.PROVEN for result in there)
     assert all(result.algorithm is Algorithm.IDA for result in there)
@@ -102,10 +102,10 @@ def test_costs_are_those_of_the_compiled_search(name: str, patterns: str, depth:
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize(("name", "patterns", "depth"), [FAMILIES[1], FAMILIES[4], FAMILIES[7], FAMILIES[13], FAMILIES[15]])
 def test_small_chunks_find_the_same(name: str, patterns: str, depth: int) -> None:
-    puzzle, _, there = posed(name, patterns)
+    puzzle, heuristic, there = posed(name, patterns)
     states = scramble(puzzle.table, np.arange(3, 9) % (depth + 1), seed=3).states if depth else puzzle.sample(5, seed=4)
     results = deepen_on_device(puzzle, states, there, DEEP)
-    assert [result.cost for result in results] == us.oracle(puzzle).distance(states).tolist()
+    assert [result.cost for result in results] == [result.cost for result in us.solve_many(puzzle, states, heuristic, DEEP)]
 
 
 @pytest.mark.parametrize("alone_from", [1, 30, 1 << 20])
