@@ -146,9 +146,8 @@ def test_of_a_state_that_cannot_be_solved_no_true_cost_is_said(tmp_path: Path) -
     answer, _ = do("known", puzzle=str(file), state=puzzle.parse("a b _ c")[0].tolist(), bundles={})
     assert answer["true_cost"] is None
     assert answer["is_dead_end"]
-    rows = {row["name"]: row for row in answer["rows"]}
-    assert not any(row["over"] for row in rows.values())
-    assert rows["table"]["h"] is None
+    assert {"base", "table"} <= {row["name"] for row in answer["rows"]}
+    assert not any(row["over"] for row in answer["rows"])
 
 
 def test_what_is_known_of_a_state_is_what_each_heuristic_says() -> None:

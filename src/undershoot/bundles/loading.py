@@ -21,8 +21,8 @@ from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.heuristics.patterns import PatternHeuristic, pattern_heuristic
 from undershoot.pattern_tables.cache import cached_seconds
 from undershoot.pattern_tables.looks import distinct_patterns
-from undershoot.pattern_tables.sets import is_part_of_set, pattern_set
-from undershoot.pattern_tables.tables import AUTO
+from undershoot.pattern_tables.sets import PatternSet, is_part_of_set, pattern_set
+from undershoot.pattern_tables.tables import AUTO, CUDA_FROM
 from undershoot.puzzles import catalogue
 from undershoot.puzzles.pieces import pieces_of
 from undershoot.puzzles.problem import check_puzzle
@@ -76,10 +76,17 @@ def _on_cuda(bundle: Bundle) -> LearnedHeuristic | CalibratedHeuristic:
     return CalibratedHeuristic(network, dataclasses.replace(heuristic.calibration, guarantee=guarantee))
 
 
-def heuristic(puzzle: Puzzle, name: str | Path, progress: Progress | None = None, max_memory: int | None = None) -> Heuristic:
+def heuristic(
+    puzzle: Puzzle,
+    name: str | Path,
+    progress: Progress | None = None,
+    max_memory: int | None = None,
+    device: str = "cpu",
+) -> Heuristic:
     """The heuristic of this name for a puzzle, or in the bundle at this path; joined by "+", the largest of several.
 
-    progress, max_memory: see `patterns`, whose tables may have to be made.
+    progress, max_memory: see `patterns`, whose tables may have to be made. device: cuda for one set of patterns in the memory
+    of a CUDA device, for searches there; large tables that are not in the cache are made there, and never come to the host.
 
     Examples:
         >>> tiles = us.puzzle("tiles-3x3")
@@ -103,7 +110,7 @@ def heuristic(puzzle: Puzzle, name: str | Path, progress: Progress | None = None
     if len(parts) > 1 and not (is_path and Path(name).exists()):
         return Largest(tuple(heuristic(puzzle, part, progress, max_memory) for part in parts))
     if name == PATTERNS or name.startswith(f"{PATTERNS}:"):
-        return patterns(puzzle, name[len(PATTERNS) + 1 :] or None, progress=progress, max_memory=max_memory)
+        return _patterns(puzzle, name[len(PATTERNS) + 1 :] or None, progress, max_memory, device)
     if name in LEARNED:
         folder = SHIPPED / f"{puzzle.name}{LEARNED[name][0]}"
         if not folder.exists() or puzzle.definition:
@@ -133,9 +140,9 @@ def _can_be_a_path(name: str) -> bool:
     return True
 
 
-def are_cached(puzzle: Puzzle) -> bool:
-    """Whether the tables of the default set lie in the cache."""
-    patterns = distinct_patterns(pattern_set(puzzle).patterns)
+def are_cached(puzzle: Puzzle, chosen: PatternSet | None = None) -> bool:
+    """Whether the tables of a set, or of the default one, lie in the cache."""
+    patterns = distinct_patterns((chosen or pattern_set(puzzle)).patterns)
     return all(cached_seconds(pattern, puzzle.name) is not None for pattern in patterns)
 
 
@@ -179,12 +186,27 @@ def patterns(
     return pattern_heuristic(puzzle, chosen, threads=threads, progress=progress, device=device, again=again)
 
 
-def default_heuristic(puzzle: Puzzle) -> str:
+def _patterns(puzzle: Puzzle, name: str | None, progress: Progress | None, max_memory: int | None, device: str) -> Heuristic:
+    """Tables on the host, or on a device: copied there, if they are small after they were made and cached, or made there."""
+    if device == "cpu":
+        return patterns(puzzle, name, progress=progress, max_memory=max_memory)
+    from undershoot.heuristics.device_patterns import made_on_device
+    from undershoot.search.device.choosing import torch_device
+    from undershoot.search.device.solving import patterns_there
+
+    chosen = pattern_set(puzzle, name, max_memory)
+    if are_cached(puzzle, chosen) or all(pattern.ranking.size < CUDA_FROM for pattern in chosen.patterns):
+        return patterns_there(pattern_heuristic(puzzle, chosen, progress=progress), device)
+    return made_on_device(puzzle, chosen, torch_device(device), progress)
+
+
+def default_heuristic(puzzle: Puzzle, device: str = "cpu") -> str:
     """The name of the best that there is: learned, if such a bundle comes with the package; otherwise patterns, if the puzzle
     has pieces, but for pancakes, where the gaps between neighbours are better. Networks on patterns are for those who have not
-    made the tables."""
+    made the tables, and search on the cores: a device makes tables in a moment."""
     if not puzzle.definition and (SHIPPED / puzzle.name).exists():
-        return PATTERNS if is_pattern_bundle(SHIPPED / puzzle.name) and are_cached(puzzle) else "learned"
+        takes_tables = is_pattern_bundle(SHIPPED / puzzle.name) and (device != "cpu" or are_cached(puzzle))
+        return PATTERNS if takes_tables else "learned"
     if puzzle.base_heuristic.pair_cost is not None:
         return "base"
     try:

@@ -9,6 +9,7 @@ import typer
 from undershoot.cli.posing import (
     NAMES,
     AlgorithmName,
+    Device,
     GuideName,
     InstanceFile,
     MaxExpanded,
@@ -22,6 +23,7 @@ from undershoot.cli.posing import (
     Weight,
     exclusive,
     heuristic_for,
+    on_machine,
     options,
     random_or_listed,
     refuse_unread,
@@ -56,6 +58,7 @@ def bench(
     max_seconds: MaxSeconds = None,
     max_memory: MaxMemory = None,
     threads: Threads = 1,
+    device: Device = "cpu",
     scheduler: Scheduler = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a record of each instance, as Parquet.")] = None,
     seed: Seed = 0,
@@ -71,7 +74,8 @@ def bench(
     exclusive(context, "random", "scrambles", "instances")
     exclusive(context, "instances", "seed")
     refuse_unread(context, {"per_depth": ("scrambles",)})
-    how = options(weight, ties, expand_per_step, max_expanded, max_seconds, max_memory, algorithm)
+    how = options(weight, ties, expand_per_step, max_expanded, max_seconds, max_memory, algorithm, device)
+    how, tables_on = on_machine(how, threads, scheduler)
     if out is not None:
         check_records(out)
     chosen = by_name(puzzle)
@@ -80,8 +84,9 @@ def bench(
     else:
         posed = random_or_listed(chosen, USUAL_COUNT if random is None else random, instances, seed)
     if heuristics is None:
-        heuristics = ",".join(dict.fromkeys((default_heuristic(chosen), "base", "zero")))
-    chosen_heuristics = [heuristic_for(chosen, name.strip(), how.max_memory) for name in heuristics.split(",") if name.strip()]
+        heuristics = ",".join(dict.fromkeys((default_heuristic(chosen, tables_on), "base", "zero")))
+    names = [name.strip() for name in heuristics.split(",") if name.strip()]
+    chosen_heuristics = [heuristic_for(chosen, name, how.max_memory, device=tables_on) for name in names]
     if not chosen_heuristics:
         raise UndershootError("no heuristics are named; write for example --heuristics base,zero")
     guided_by = None if guide is None else heuristic_for(chosen, guide, how.max_memory)

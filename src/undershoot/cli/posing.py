@@ -43,20 +43,31 @@ GuideName = Annotated[
     str | None, typer.Option("--guide", help="both: the heuristic that guides to solutions; that of the proof if not given.")
 ]
 Threads = Annotated[int, typer.Option(help="Spread the instances over so many.")]
+Device = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        metavar="cpu|cuda|auto",
+        help="Where to search. cuda: patterns by IDA*, others by A*. auto takes it for patterns where there is one.",
+    ),
+]
 Scheduler = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Let the workers of a Dask scheduler search, tcp://HOST:PORT.")
 ]
 
 
-def heuristic_for(puzzle: "Puzzle", name: str, max_memory: int | None = None, made: set[str] | None = None) -> "Heuristic":
+def heuristic_for(
+    puzzle: "Puzzle", name: str, max_memory: int | None = None, made: set[str] | None = None, device: str = "cpu"
+) -> "Heuristic":
     """The heuristic of this name. Pattern tables that are not in the cache are made, which is said, with a bar.
 
-    max_memory: bytes that those of a default set may take. made: the pieces of tables that are made are added to it.
+    max_memory: bytes that those of a default set may take. made: the pieces of tables that are made are added to it. device:
+    where patterns are to be searched.
     """
     from undershoot.bundles.loading import heuristic
 
     with making_patterns(puzzle, made) as show:
-        return heuristic(puzzle, name, show, max_memory)
+        return heuristic(puzzle, name, show, max_memory, device)
 
 
 @contextmanager
@@ -85,8 +96,9 @@ def options(
     max_seconds: float | None,
     max_memory: str | None,
     algorithm: str = "astar",
+    device: str = "cpu",
 ) -> "SearchOptions":
-    """How to search, and when to stop."""
+    """How to search, where, and when to stop."""
     from undershoot.search.options import Algorithm, SearchOptions, Ties
 
     if ties not in list(Ties):
@@ -94,7 +106,27 @@ def options(
     memory = None if max_memory is None else parse_bytes(max_memory)
     if algorithm not in list(Algorithm):
         raise UndershootError(f'--algorithm is "{algorithm}"; allowed are {", ".join(Algorithm)}')
-    return SearchOptions(weight, Ties(ties), per_step, max_expanded, max_seconds, memory, Algorithm(algorithm))
+    return SearchOptions(weight, Ties(ties), per_step, max_expanded, max_seconds, memory, Algorithm(algorithm), device=device)
+
+
+def on_machine(how: "SearchOptions", threads: int, scheduler: str | None) -> tuple["SearchOptions", str]:
+    """The options with a device that is there, and where tables of patterns go; before anything large is made."""
+    from dataclasses import replace
+
+    from undershoot.search.options import CPU, check_options
+
+    if how.device == CPU:
+        check_options(how, threads)
+        return how, CPU
+    if scheduler is not None:
+        raise UndershootError(
+            "--device is for this machine; leave it out with --scheduler, whose workers search on their cores"
+        )
+    from undershoot.search.device.choosing import settled, tables_go_to
+
+    how = replace(how, device=settled(how.device))
+    check_options(how, threads)
+    return how, tables_go_to(how, threads)
 
 
 def parse_bytes(text: str) -> int:

@@ -9,6 +9,7 @@ from undershoot.cli.meeting import Loading, loading, show_meeting
 from undershoot.cli.posing import (
     NAMES,
     AlgorithmName,
+    Device,
     GuideName,
     InstanceFile,
     MaxExpanded,
@@ -22,6 +23,7 @@ from undershoot.cli.posing import (
     Weight,
     exclusive,
     heuristic_for,
+    on_machine,
     options,
     random_or_listed,
 )
@@ -52,6 +54,7 @@ def solve(
     max_seconds: MaxSeconds = None,
     max_memory: MaxMemory = None,
     threads: Threads = 1,
+    device: Device = "cpu",
     scheduler: Scheduler = None,
     show: Annotated[bool, typer.Option("--show", help="Step through the solutions.")] = False,
     seed: Seed = 0,
@@ -68,13 +71,13 @@ def solve(
     from undershoot.kernels.streams import Purpose
     from undershoot.puzzles.catalogue import puzzle as by_name
     from undershoot.search.both import improve
-    from undershoot.search.options import check_options
-    from undershoot.search.solving import check_reads_guide, choose
+    from undershoot.search.solving import check_reads_guide, choose, placed
 
     exclusive(context, "state", "random", "scramble_depth", "instances")
     exclusive(context, "state", "seed")
     exclusive(context, "instances", "seed")
-    how = options(weight, ties, expand_per_step, max_expanded, max_seconds, max_memory, algorithm)
+    how = options(weight, ties, expand_per_step, max_expanded, max_seconds, max_memory, algorithm, device)
+    how, tables_on = on_machine(how, threads, scheduler)
     chosen = by_name(puzzle)
     if state is not None:
         states = chosen.parse(state)
@@ -83,10 +86,10 @@ def solve(
     else:
         states = random_or_listed(chosen, 1 if random is None else random, instances, seed).states
     chosen.check_solvable(states)
-    check_options(how, threads)  # before tables are made
     with loading() as loaded:
-        used = _heuristic(chosen, heuristic, how.max_memory, loaded.made)
+        used = _heuristic(chosen, heuristic, how.max_memory, loaded.made, tables_on)
         guided_by = None if guide is None else heuristic_for(chosen, guide, how.max_memory, loaded.made)
+    how = placed(how, used, threads)
     first, reason = choose(chosen, used, how, guided_by)
     check_reads_guide(first, guided_by)
     is_shown = len(states) == 1 and first.value == "both" and scheduler is None and not as_json
@@ -102,6 +105,7 @@ def solve(
             "guide": (guided_by or used).name if first.value == "both" else None,
             "algorithm": first.value,
             "reason": reason,
+            "device": how.device,
             "loading_seconds": loaded.seconds,
             "tables_made": sorted(loaded.made),
         }
@@ -148,15 +152,15 @@ def _say_loading(loaded: Loading) -> None:
         stdout().print(f"{len(loaded.made)} tables of patterns were made first, once, in {loaded.seconds:.1f} s", style="dim")
 
 
-def _heuristic(puzzle: "Puzzle", name: str | None, max_memory: int | None, made: set[str]) -> "Heuristic":
+def _heuristic(puzzle: "Puzzle", name: str | None, max_memory: int | None, made: set[str], device: str) -> "Heuristic":
     """The one of this name, or the best that there is; where patterns turn out not to be, the puzzle's own."""
     from undershoot.bundles.loading import default_heuristic
     from undershoot.errors import NotAvailable
 
     if name is not None:
-        return heuristic_for(puzzle, name, max_memory, made)
+        return heuristic_for(puzzle, name, max_memory, made, device)
     try:
-        return heuristic_for(puzzle, default_heuristic(puzzle), max_memory, made)
+        return heuristic_for(puzzle, default_heuristic(puzzle, device), max_memory, made, device)
     except NotAvailable as reason:
         print(f"undershoot: {reason}; taking base", file=sys.stderr)
         return heuristic_for(puzzle, "base")

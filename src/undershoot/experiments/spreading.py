@@ -30,7 +30,7 @@ from undershoot.puzzles.catalogue import from_file
 from undershoot.puzzles.catalogue import puzzle as by_name
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.astar import Batch
-from undershoot.search.options import SearchOptions
+from undershoot.search.options import CPU, SearchOptions
 from undershoot.search.solving import search_batch
 
 CHUNKS_A_WORKER, LARGEST_CHUNK = 4, 1000
@@ -66,6 +66,10 @@ def searching(
 
         yield search
         return
+    if options.device != CPU:
+        raise UndershootError(
+            "--device is for this machine; leave it out with --scheduler, whose workers search on their cores"
+        )
     if threads != 1:
         raise UndershootError(
             "--threads is for this machine; with --scheduler, start as many Dask workers as you want, with one thread each"

@@ -1,11 +1,11 @@
 """Pattern tables in the memory of a device, and looks at them: values of whole batches as tensor operations.
 
-What `PatternHeuristic` says, bit for bit, from the same tables or from larger ones that were made and verified on the device and
-never leave it.
+What `PatternHeuristic` says, bit for bit, from the same tables or from larger ones that were made and verified on the device
+and never leave it. Of very many sums, the last ones are left out.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple
@@ -28,8 +28,9 @@ from undershoot.pattern_tables.sets import PatternSet, piece_names
 from undershoot.puzzles.pieces import Pieces
 from undershoot.puzzles.problem import Problem
 
-NO_VALUE = 1 << 14
-"""Of what has no solution: larger than every bound."""
+NO_VALUE = 1 << 24
+"""Of what has no solution: larger than every bound, whatever is taken from it; and a sum of 64 of them fits into 32 bits."""
+MOST_WORD = (1 << 31) - 1
 NARROW = 1 << 31
 MOST_LATER = 24
 """Sums that are asked of what is left, at most: each cuts off less than the one before."""
@@ -84,7 +85,7 @@ class Digits(NamedTuple):
     """Whether numbers need 64 bits."""
 
     def number(self, words: list[Tensor]) -> Tensor:
-        """The number of an arrangement. words: int32 each, the place of a piece and 256 times what its turn adds."""
+        """The number of an arrangement. words: int32 or int64 each, the place of a piece and 256 times what its turn adds."""
         places = [word & 255 for word in words]
         turned = words[0] >> 8
         for word in words[1:]:
@@ -114,17 +115,19 @@ class TensorLook:
             slots = look.slots[i][moves.slot_of[moves.kinds[piece]]]
             turned = pieces.turn[slots].astype(np.int64) * int(how.turn_weight[i])
             words.append(pieces.place[slots].astype(np.int64) + (turned << 8))
-        self.here = [torch.tensor(row, dtype=torch.int32, device=moves.device) for row in words]
-        """int32[codes] for each piece."""
+        # Pieces that turn in many ways make words that pass 32 bits although the table is small.
+        width = torch.int32 if max(int(row.max()) for row in words) <= MOST_WORD else torch.int64
+        self.here = [torch.tensor(row, dtype=width, device=moves.device) for row in words]
+        """int32[codes] for each piece, or int64."""
         self.pieces = torch.tensor(self.asked, device=moves.device)
         most = max(map(len, words))
-        self.words = torch.tensor(np.array([np.pad(row, (0, most - len(row))) for row in words]), dtype=torch.int32).to(moves.device)
+        padded = np.array([np.pad(row, (0, most - len(row))) for row in words])
+        self.words = torch.tensor(padded, dtype=width, device=moves.device)
         after = [moves.code_after[moves.kinds[piece]] for piece in self.asked]
         self.there = [
-            torch.tensor(row[codes].ravel(), dtype=torch.int32, device=moves.device)
-            for row, codes in zip(words, after, strict=True)
+            torch.tensor(row[codes].ravel(), dtype=width, device=moves.device) for row, codes in zip(words, after, strict=True)
         ]
-        """int32[C * S * codes] for each piece: the same after a step."""
+        """[C * S * codes] for each piece: the same after a step."""
         self.codes = [moves.codes[moves.kinds[piece]] for piece in self.asked]
 
     def costs_of_few(self, codes: Tensor, alive: Tensor) -> Tensor:
@@ -159,6 +162,8 @@ class DevicePatterns:
     first: int
     guarantee: Guarantee = PROVEN
     rounding: Rounding = Rounding.INTEGER
+    kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """What is made of it once, and goes with it: searches keep their kernels here."""
 
     def __post_init__(self) -> None:
         for group in self.sums:
@@ -219,8 +224,8 @@ class DevicePatterns:
         return result
 
 
-def on_device(heuristic: PatternHeuristic, device: torch.device | str) -> DevicePatterns:
-    """The same tables, copied to the device."""
+def on_device(heuristic: PatternHeuristic, device: torch.device | str, later: int = MOST_LATER) -> DevicePatterns:
+    """The same tables, copied to the device. later: see `in_order`."""
     moves = TensorPieces(heuristic.pieces, device)
     tables = {
         id(table): DeviceTable(table.pattern, torch.tensor(table.entries, device=device), table.is_packed)
@@ -229,7 +234,7 @@ def on_device(heuristic: PatternHeuristic, device: torch.device | str) -> Device
     sums = tuple(
         tuple(Look(tables[id(look.table)], look.symmetry, look.is_inverse) for look in group) for group in heuristic.sums
     )
-    return DevicePatterns(heuristic.set_name, moves, *in_order(sums))
+    return DevicePatterns(heuristic.set_name, moves, *in_order(sums, later))
 
 
 def made_on_device(
@@ -278,9 +283,10 @@ def in_order(sums: Sequence[Sequence[Look[Any]]], later: int = MOST_LATER) -> tu
     """Sums in the order in which they are looked at, and how many of them are for every child: those of the state as it is.
 
     Small tables come first, since what they cut off is cheaply cut off. A sum that says what an earlier one said is left out: a
-    pattern costs the same through every symmetry, and all pieces of a kind the same in the inverse.
+    pattern costs the same through every symmetry, and all pieces of a kind the same in the inverse. later: how many of those
+    that are only asked of what is left are kept, at most.
     """
-    seen, plain, others = set(), [], []
+    seen, plain, others = set(), list[tuple[Look[Any], ...]](), list[tuple[Look[Any], ...]]()
     for number, group in enumerate(sums):
         says = frozenset((frozenset(look.asked.tolist()), look.is_inverse and not _is_group(look)) for look in group)
         if says in seen:

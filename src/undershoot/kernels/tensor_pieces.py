@@ -13,6 +13,9 @@ from torch import Tensor
 from undershoot.arrays import I64, U8, AnyArray, States
 from undershoot.puzzles.pieces import Pieces
 
+BEYOND = 1 << 20
+"""Steps that cost more pass every bound that is searched here, and by how much does not matter."""
+
 
 class TensorPieces:
     """The steps of a puzzle, by the codes of its pieces."""
@@ -29,9 +32,9 @@ class TensorPieces:
         self.legal = steps.legal[contexts]
         self.steps = int(self.legal.shape[1])
         self.step = torch.arange(self.steps, dtype=torch.int32, device=device)[:, None]
-        price = np.where(self.legal, steps.cost[contexts], 0)
+        price = np.where(self.legal, np.minimum(steps.cost[contexts], BEYOND), 0)
         self.price = torch.tensor(price.ravel(), dtype=torch.int32, device=device)
-        """int32[C * S]: what a step costs, by the row of `rows`."""
+        """int32[C * S]: what a step costs, at most BEYOND, by the row of `rows`."""
         self.slot_of: dict[int, AnyArray] = {kind: pieces.kinds[kind].slots.ravel() for kind in set(self.kinds)}
         self.codes = {kind: len(slots) for kind, slots in self.slot_of.items()}
         self.code_after = {kind: self._code_after(kind) for kind in self.codes}
@@ -63,9 +66,7 @@ class TensorPieces:
 
     def moved(self, codes: Tensor, rows: Tensor) -> Tensor:
         """uint8[P, B]: after the steps that `rows` tells."""
-        parts = [
-            self.after[kind][rows * self.codes[kind] + codes[piece].int()] for piece, kind in enumerate(self.kinds)
-        ]
+        parts = [self.after[kind][rows * self.codes[kind] + codes[piece].int()] for piece, kind in enumerate(self.kinds)]
         return torch.stack(parts)
 
     def is_goal(self, codes: Tensor) -> Tensor:

@@ -41,11 +41,13 @@ class Batches:
         if self.compiled is not None:
             filled = pad(numbers, (0, self.width - len(numbers)))
             try:
-                return self.compiled(filled, *others)[:, : len(numbers)]
+                made: Tensor = self.compiled(filled, *others)
             except torch.cuda.OutOfMemoryError:
                 raise
             except RuntimeError:  # no compiler for the device here: slower, but the same
                 self.compiled = None
+            else:
+                return made[:, : len(numbers)]
         return self.function(numbers, *others)
 
 
@@ -244,21 +246,19 @@ def make_folded_on(pattern: Pattern, device: str, making: Progress | None = None
     return fold_on(pattern, made_entries(pattern, device, making, verifying))
 
 
-def made_entries(
-    pattern: Pattern, device: str, making: Progress | None = None, verifying: Progress | None = None
-) -> Tensor:
+def made_entries(pattern: Pattern, device: str, making: Progress | None = None, verifying: Progress | None = None) -> Tensor:
     """uint8[size] on the device: made, and verified."""
     try:
         check_memory(pattern, torch.device(device))
         work = Work(pattern, device)
         entries = make_entries_on(pattern, device, making, work)
         verify_entries_on(pattern, entries, verifying, work)
-        return entries
     except torch.cuda.OutOfMemoryError as error:
         raise GaveOut(
             f"the memory of the device {device} ran out while a pattern table was made, perhaps since other programs took it; "
             "end them, or use --device cpu"
         ) from error
+    return entries
 
 
 def free_memory(device: torch.device) -> int:

@@ -24,7 +24,7 @@ from undershoot.search.graph_proving import GraphProver
 from undershoot.search.guiding import Guided
 from undershoot.search.ida import cut_off, loop_guide, spread, starts_of
 from undershoot.search.known import NO_COST, Known, Snapshot, Turns
-from undershoot.search.options import Algorithm, SearchOptions, check_options
+from undershoot.search.options import CPU, Algorithm, SearchOptions, check_options
 from undershoot.search.proving import Prover
 from undershoot.search.results import Moved, Result, Status
 from undershoot.search.shares import Who
@@ -63,7 +63,12 @@ def improve(
     states = check_request(puzzle, states, heuristic)
     if len(states) != 1:
         raise UndershootError(f"improve takes one state, {len(states)} came; solve_many takes several")
-    check_options(replace(options, algorithm=Algorithm.BOTH), threads)
+    options = replace(options, algorithm=Algorithm.BOTH)
+    if options.device != CPU:
+        from undershoot.search.device.choosing import place
+
+        options = place(options, heuristic, threads)
+    check_options(options, threads)
     yield from Meeting(puzzle, states, heuristic, check_guide(puzzle, heuristic, guide), options, threads).results()
 
 
@@ -129,6 +134,16 @@ class Part(Compiled, Protocol):
         """Search, a short while for each item."""
 
 
+class Proof(Protocol):
+    """Something that raises the lower bound."""
+
+    def compile(self) -> None:
+        """Before the clock starts."""
+
+    def prove(self) -> None:
+        """Until both bounds meet, or a limit strikes."""
+
+
 class Meeting:
     """All searches of one instance."""
 
@@ -151,8 +166,13 @@ class Meeting:
         self.known.raise_bound(max(begin.lower, self._value_of_start()))
         self.known.offer(np.zeros(0, dtype=np.int32))  # it may be solved
         turns = Turns()
-        loop, cut = loop_guide(self.prover_heuristic), cut_off(puzzle, self.prover_heuristic)
-        self.prover = Prover(self.known, begin, self.prover_heuristic, loop, threads, cut, turns)
+        if options.device == CPU:
+            loop, cut = loop_guide(self.prover_heuristic), cut_off(puzzle, self.prover_heuristic)
+            self.prover: Proof = Prover(self.known, begin, self.prover_heuristic, loop, threads, cut, turns)
+        else:
+            from undershoot.search.device.proving import prover_on_device
+
+            self.prover = prover_on_device(self.known, heuristic, options.device)
         free = available_memory()
         memory = (free // 4 if options.max_memory is None else min(options.max_memory, free // 2)) // beside
         self.graph = GraphProver(self.known, self.prover_heuristic, memory // 2, turns)

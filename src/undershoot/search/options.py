@@ -1,5 +1,6 @@
-"""How to search, and when to stop."""
+"""How to search, where, and when to stop."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +10,8 @@ from undershoot.search.glimpses import Glimpse
 
 MAX_WEIGHT = 1_000_000
 MAX_PER_STEP = 1_000_000
+CPU, AUTO = "cpu", "auto"
+"""Devices: the cores, whose searches are compiled loops; and a CUDA device where that suits."""
 
 
 class Ties(StrEnum):
@@ -84,11 +87,15 @@ class SearchOptions:
     algorithm: Algorithm = Algorithm.ASTAR
     watch: Callable[[Glimpse], None] | None = None
     """Called now and then, by the thread that searches, with how far the first instance is that is under way."""
+    device: str = CPU
+    """cpu for the cores; cuda, or cuda:N, for a CUDA device; auto for one where tables of patterns are searched by IDA*."""
 
     def __post_init__(self) -> None:
         if self.algorithm not in list(Algorithm):
             raise UndershootError(f"the algorithm is {what_came(self.algorithm)}; allowed are {', '.join(Algorithm)}")
         object.__setattr__(self, "algorithm", Algorithm(self.algorithm))
+        if not isinstance(self.device, str) or not re.fullmatch(r"cpu|auto|cuda(:[0-9]{1,4})?", self.device):
+            raise UndershootError(f"the device (--device) is {what_came(self.device)}; allowed are cpu, cuda, cuda:N and auto")
         if not 1 <= self.weight <= MAX_WEIGHT:
             raise UndershootError(
                 f"the weight (--weight) is {self.weight}; allowed are numbers from 1 (plain A*) to {MAX_WEIGHT:,}"
@@ -112,6 +119,11 @@ def check_options(options: SearchOptions, threads: int) -> None:
     """Refuse what cannot be done, before anything large is made for it."""
     if threads < 1:
         raise UndershootError(f"{threads} threads were asked for (--threads); at least 1 is needed")
+    if threads > 1 and options.device not in (CPU, AUTO):
+        raise UndershootError(
+            f"{threads} threads were asked for (--threads), but the device {options.device} has none; leave out --threads, or "
+            "--device"
+        )
     if options.algorithm in (Algorithm.IDA, Algorithm.BOTH) and unread(options):
         raise UndershootError(
             f"IDA* does not read {' and '.join(unread(options))}; leave it out, or use A* (--algorithm astar)"

@@ -15,7 +15,7 @@ from undershoot.puzzles.problem import Problem, check_puzzle
 from undershoot.search.astar import DEFAULTS, LOCK_STEP, Batch, astar_batch
 from undershoot.search.both import meet_many
 from undershoot.search.ida import TooDear, solve_by_deepening
-from undershoot.search.options import Algorithm, SearchOptions, unread
+from undershoot.search.options import CPU, Algorithm, SearchOptions, unread
 from undershoot.search.results import Result
 
 NODE_BYTES = 64
@@ -28,8 +28,9 @@ def solve(
     heuristic: Heuristic,
     options: SearchOptions = DEFAULTS,
     guide: Heuristic | None = None,
+    device: str | None = None,
 ) -> Result:
-    """Search from one state, uint8[1, n] or uint8[n]. guide: of the algorithm `both`; see `improve`.
+    """Search from one state, uint8[1, n] or uint8[n]. guide: of the algorithm `both`; see `improve`. device: see `solve_many`.
 
     Examples:
         >>> tiles = us.puzzle("tiles-3x3")
@@ -45,7 +46,7 @@ def solve(
         states = states[None]
     if isinstance(states, np.ndarray) and len(states) != 1:
         raise UndershootError(f"solve takes one state, {len(states)} came; solve_many takes several")
-    return solve_many(puzzle, states, heuristic, options, guide=guide)[0]
+    return solve_many(puzzle, states, heuristic, options, guide=guide, device=device)[0]
 
 
 def solve_many(
@@ -57,12 +58,14 @@ def solve_many(
     threads: int = 1,
     progress: Callable[[int], None] | None = None,
     guide: Heuristic | None = None,
+    device: str | None = None,
 ) -> list[Result]:
     """Search from every state, uint8[N, n]; results in the same order.
 
     lock_step: in A*, how many searches share the calls of the heuristic; others wait until one of these ends. threads: over
     which the instances are spread; each calls the heuristic for its own. IDA* spreads one instance, too. progress: called with
-    how many ended. guide: of the algorithm `both`; see `improve`, whose last result this is for each.
+    how many ended. guide: of the algorithm `both`; see `improve`, whose last result this is for each. device: cpu, cuda, cuda:N
+    or auto, in place of that of the options; see the page on GPUs.
 
     Examples:
         >>> tiles = us.puzzle("tiles-3x3")
@@ -70,6 +73,8 @@ def solve_many(
         >>> [result.cost for result in results]
         [19, 22, 25, 20]
     """
+    if device is not None:
+        options = replace(options, device=device)
     return search_batch(puzzle, states, heuristic, options, lock_step, threads, progress, guide).results
 
 
@@ -85,8 +90,13 @@ def search_batch(
 ) -> Batch:
     """`solve_many`, with the time and memory that it took."""
     states = owned(states)
+    options = placed(options, heuristic, threads)
     first, _ = choose(puzzle, heuristic, options, guide)
     check_reads_guide(first, guide)
+    if options.device != CPU and first is not Algorithm.BOTH:
+        from undershoot.search.device.solving import search_on_device
+
+        return search_on_device(puzzle, states, heuristic, options, first, progress)
 
     def by(algorithm: Algorithm, numbers: list[int], share: SearchOptions, bounds: list[int] | None = None) -> Batch:
         those = states[numbers] if bounds else states
@@ -116,6 +126,15 @@ def search_batch(
     return replace(batch, seconds=batch.seconds + more.seconds, peak_bytes=max(batch.peak_bytes, more.peak_bytes))
 
 
+def placed(options: SearchOptions, heuristic: Heuristic, threads: int = 1) -> SearchOptions:
+    """The options with the device that a search with this heuristic runs on, which is there."""
+    if options.device == CPU:
+        return options
+    from undershoot.search.device.choosing import place
+
+    return place(options, heuristic, threads)
+
+
 def can_deepen(heuristic: Heuristic, options: SearchOptions) -> bool:
     """Whether IDA* can search with it, and reads all options."""
     return not unread(options) and guide_of(heuristic) is not None
@@ -142,6 +161,12 @@ def choose(
         return options.algorithm, "as was asked for"
     if guide is not None:
         return Algorithm.BOTH, "since a guide was given"
+    if options.device != CPU:
+        return _choose_on_device(heuristic, options)
+    return _choose_on_cores(puzzle, heuristic, options)
+
+
+def _choose_on_cores(puzzle: Problem, heuristic: Heuristic, options: SearchOptions) -> tuple[Algorithm, str]:
     if heuristic.guarantee.solution_probability is not None:
         return Algorithm.ASTAR, "since what is known of the heuristic is about solutions of A*"
     if not can_deepen(heuristic, options):
@@ -155,6 +180,15 @@ def choose(
     if size <= most:
         return Algorithm.ASTAR, f"since {'all' if puzzle.space.size_is_exact else 'up to'} {count} states fit into memory"
     return Algorithm.BOTH, f"since {'' if puzzle.space.size_is_exact else 'up to '}{count} states do not fit into memory"
+
+
+def _choose_on_device(heuristic: Heuristic, options: SearchOptions) -> tuple[Algorithm, str]:
+    """options: placed, see `search.device.choosing.place`."""
+    from undershoot.search.device.choosing import has_tables
+
+    if has_tables(heuristic) and not unread(options):
+        return Algorithm.IDA, f"since its tables lie in the memory of the device {options.device}"
+    return Algorithm.ASTAR, "since IDA* on a device goes by tables of patterns alone, and reads no weight and no ties"
 
 
 def _shared(options: SearchOptions) -> tuple[SearchOptions, SearchOptions]:

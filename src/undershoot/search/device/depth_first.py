@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from undershoot.arrays import I32, States
+from undershoot.arrays import F32, I32, States
 from undershoot.errors import UndershootError
 from undershoot.heuristics.device_patterns import NO_VALUE, DevicePatterns
 from undershoot.kernels.cpu import play_path
 from undershoot.kernels.plan import forward_plan
 from undershoot.puzzles.problem import Problem
-from undershoot.search.conclusions import Ending, check_request, conclude
+from undershoot.search.conclusions import Ending, check_claim, check_request, conclude
 from undershoot.search.depth_first import NEVER
 from undershoot.search.device.expanding import Expander, expander_of
 from undershoot.search.device.frontier import Frontier, Rows
@@ -33,8 +33,10 @@ ALONE_FROM = 1 << 20
 """An instance with an iteration of so many expansions fills the device by itself, and is searched alone from then on."""
 TOGETHER = 1 << 12
 """Instances that are searched at once, at most."""
+LEAST_CHUNK = 1 << 14
+"""Where memory runs out, chunks are halved down to this before a search gives up."""
 MOST_BOUND = 10_000
-"""What is left of a bound is held in 16 bits, beside values that mean for ever."""
+"""What is left of a bound is held in 16 bits."""
 
 
 def deepen_on_device(
@@ -51,30 +53,45 @@ def deepen_on_device(
     """
     states = check_request(puzzle, states, heuristic)
     check_options(replace(options, algorithm=Algorithm.IDA), 1)
-    starts = [
-        _Instance(number, start) for number, start in enumerate(starts_of(puzzle, states, heuristic, bounds))
-    ]
+    check_goals(puzzle, heuristic)
+    starts = instances_of(puzzle, states, heuristic, bounds)
     expander, ended = expander_of(heuristic), 0
     for first in range(0, len(starts), TOGETHER):
         group = starts[first : first + TOGETHER]
-        _Rounds(puzzle, expander, group, options, ALONE_FROM).run()
+        Rounds(puzzle, expander, group, options, ALONE_FROM).run()
         ended += sum(instance.is_over for instance in group)
         if progress is not None:
             progress(ended)
         for instance in group:
             if not instance.is_over:
-                _Rounds(puzzle, expander, [instance], options, None).run()
+                Rounds(puzzle, expander, [instance], options, None).run()
                 ended += 1
                 if progress is not None:
                     progress(ended)
-    return conclude(puzzle, heuristic, states, [_ending(puzzle, heuristic, instance) for instance in starts])
+    return conclude(puzzle, heuristic, states, _endings(puzzle, heuristic, starts))
 
 
-class _Instance:
+def instances_of(puzzle: Problem, states: States, heuristic: DevicePatterns, bounds: Sequence[int] | None) -> list["Instance"]:
+    """Those that a table says have no solution are over; a goal stands in for their states."""
+    is_dead = np.isinf(heuristic(states))
+    alive = np.where(is_dead[:, None], puzzle.table.goals[:1], states)
+    result = [Instance(start) for start in starts_of(puzzle, alive, heuristic, bounds)]
+    for number in np.flatnonzero(is_dead).tolist():
+        result[number].status = Status.UNSOLVABLE
+    return result
+
+
+def check_goals(puzzle: Problem, heuristic: DevicePatterns) -> None:
+    """Refuse tables that say something of a goal."""
+    goals = puzzle.table.goals
+    check_claim(puzzle, heuristic, goals, heuristic(goals), np.zeros(len(goals), dtype=np.int64))
+
+
+class Instance:
     """One start, and how far its search is."""
 
-    def __init__(self, number: int, start: Start) -> None:
-        self.number, self.start = number, start
+    def __init__(self, start: Start) -> None:
+        self.start = start
         self.lower, self.bound = start.lower, self.to_parity(start.bound)
         """No solution costs less; and the bound of the next iteration."""
         self.expanded, self.generated, self.stored = 0, 0, 1
@@ -91,22 +108,32 @@ class _Instance:
     def to_parity(self, bound: int) -> int:
         """To a cost that a solution can have."""
         parity = self.start.parity
-        return bound if bound >= NEVER or parity is None else bound + ((bound ^ parity) & 1)
+        return bound if parity is None else bound + ((bound ^ parity) & 1)
+
+    def check_bound(self) -> None:
+        """Refuse what is too large for the numbers that are used here."""
+        if self.bound > MOST_BOUND:
+            raise UndershootError(f"costs above {MOST_BOUND:,} are not searched on a device; search on the cores")
 
     def raise_bound(self, least: int) -> None:
         """Everything within the bound was searched; what was cut off passes it by at least this much."""
         if least >= NO_VALUE // 2:
-            self.status = Status.UNSOLVABLE
+            self.status = Status.UNSOLVABLE  # whatever was cut off can never be solved
             return
-        self.bound = self.to_parity(self.bound + least)
+        self.begin_from(self.bound + least)
+
+    def begin_from(self, bound: int) -> None:
+        """Every solution costs at least so much: the bound of the next iteration."""
+        self.bound = self.to_parity(bound)
+        self.check_bound()
         self.lower = max(self.lower, self.bound)
 
 
-class _Rounds:
+class Rounds:
     """Iterations of several instances at once, each with a bound of its own; a round ends when none has anything left."""
 
     def __init__(
-        self, puzzle: Problem, expander: Expander, instances: list[_Instance], options: SearchOptions, alone_from: int | None
+        self, puzzle: Problem, expander: Expander, instances: list[Instance], options: SearchOptions, alone_from: int | None
     ) -> None:
         """alone_from: instances are left as they are after an iteration of more expansions; None for never."""
         self.puzzle, self.expander, self.instances, self.options = puzzle, expander, instances, options
@@ -131,53 +158,64 @@ class _Rounds:
                 for k, size in zip(going, grown, strict=True)
                 if not self.instances[k].is_over and (self.alone_from is None or size < self.alone_from)
             ]
-        self._clock(range(len(self.instances)))
+        self._clock([k for k in range(len(self.instances)) if not self.instances[k].is_over])
 
     def _begin(self) -> None:
         for instance in self.instances:
-            if instance.bound > MOST_BOUND and instance.bound < NEVER:
-                raise UndershootError(f"costs above {MOST_BOUND:,} are not searched on a device; leave out --device")
-            instance.lower = max(instance.lower, min(instance.bound, NEVER))
+            if instance.is_over:
+                continue
+            instance.check_bound()
+            instance.lower = max(instance.lower, instance.bound)
             if (instance.start.state == self.puzzle.table.goals).all(1).any():
                 instance.status, instance.actions = Status.SOLVED, np.zeros(0, dtype=np.int32)
                 instance.expanded += 1
 
     def _round(self, going: list[int]) -> None:
         """One iteration of each."""
-        least = torch.full((len(self.instances),), NO_VALUE, dtype=torch.int32, device=self.device)
-        self.frontier.clear()
         try:
+            least = torch.full((len(self.instances),), NO_VALUE, dtype=torch.int32, device=self.device)
             self.frontier.push(0, self._planted(going))
             while self.frontier and not self._stop_for_time(going):
                 self._step(going, least)
+            cut_off = least.tolist()
         except torch.cuda.OutOfMemoryError:
-            self._stop(going, Status.MEMORY)
+            self._make_room(going)
+            return  # what was left of this iteration is gone: nothing follows from it
         finally:
             self.frontier.clear()
-        cut_off = least.tolist()
         for k in going:
             if not self.instances[k].is_over:
-                self.instances[k].raise_bound(cut_off[k])
+                self._raise_bound(k, cut_off[k])
+        self._clock([k for k in going if self.instances[k].status is Status.UNSOLVABLE])
+
+    def _raise_bound(self, k: int, least: int) -> None:
+        """After an iteration that ended. least: see `Instance.raise_bound`."""
+        self.instances[k].raise_bound(least)
+
+    def _make_room(self, going: list[int]) -> None:
+        """Smaller chunks, with which the iteration begins anew; or the end of all that go on."""
+        if self.frontier.chunk <= LEAST_CHUNK:
+            self._stop(going, Status.MEMORY)
+        self.frontier.chunk //= 2
 
     def _planted(self, going: list[int]) -> Rows:
         states = np.concatenate([self.instances[k].start.state for k in going])
         codes = torch.tensor(self.expander.moves.lift(states), device=self.device)
         bounds = [self.instances[k].bound for k in going]
-        moves = self.expander.moves
-        arrival = torch.full((len(going),), self.expander.begin, dtype=torch.int16, device=self.device)
-        if moves.cursor is not None:
-            arrival += codes[moves.cursor]
         return Rows(
             codes,
             torch.tensor(bounds, dtype=torch.int16, device=self.device),
-            arrival,
+            self.expander.arrival_of_starts(codes),
             torch.tensor(going, dtype=torch.int32, device=self.device),
             torch.zeros((0, len(going)), dtype=torch.int64, device=self.device),
         )
 
     def _step(self, going: list[int], least: Tensor) -> None:
         """Expand a chunk."""
-        depth, rows = self.frontier.pop(self.frontier.chunk)
+        most = self._reserve()
+        if not most:
+            return
+        depth, rows = self.frontier.pop(most)
         if len(self.instances) > 1 or self.options.max_expanded is not None:
             rows = self._within_limits(rows)
             if not len(rows):
@@ -192,6 +230,10 @@ class _Rounds:
         self.frontier.push(depth + 1, made.children)
         self.stored = max(self.stored, self.frontier.size)
         self.watching.look(self._glimpse)
+
+    def _reserve(self) -> int:
+        """How many nodes may be expanded now; 0 if a limit has struck."""
+        return self.frontier.chunk
 
     def _within_limits(self, rows: Rows) -> Rows:
         """Only what belongs to instances that go on; of those that come to their limit, no more than that allows."""
@@ -214,12 +256,11 @@ class _Rounds:
         return rows.chosen(torch.sort(pick)[0])
 
     def _count(self, going: list[int], instance: Tensor, generated: Tensor) -> None:
-        if len(self.instances) == 1:
-            counts, made = [len(instance)], [int(generated.sum())]
-        else:
+        counts, made = [len(instance)], [int(generated.sum())]
+        if len(self.instances) > 1:
             counts = torch.bincount(instance, minlength=len(self.instances)).tolist()
-            made = torch.zeros(len(self.instances), dtype=torch.int64, device=self.device)
-            made = made.index_add_(0, instance, generated.long()).tolist()
+            sums = torch.zeros(len(self.instances), dtype=torch.int64, device=self.device)
+            made = sums.index_add_(0, instance, generated.long()).tolist()
         for k in going:
             self.instances[k].expanded += counts[k]
             self.instances[k].generated += made[k]
@@ -259,17 +300,30 @@ class _Rounds:
         return Glimpse(instance.expanded, instance.to_parity(instance.lower), time.perf_counter() - self.began)
 
 
-def _ending(puzzle: Problem, heuristic: DevicePatterns, instance: _Instance) -> Ending:
+def _endings(puzzle: Problem, heuristic: DevicePatterns, instances: Sequence[Instance]) -> list[Ending]:
+    """Their paths are evaluated in one call."""
+    paths = [_path(puzzle, instance) for instance in instances]
+    values = heuristic(np.concatenate([path for path, _ in paths])) if paths else np.zeros(0, dtype=np.float32)
+    ends = np.cumsum([len(path) for path, _ in paths], dtype=np.int64).tolist()
+    parts = [values[end - len(path) : end] for (path, _), end in zip(paths, ends, strict=True)]
+    return [_ending(instance, path, cost, part) for instance, (path, cost), part in zip(instances, paths, parts, strict=True)]
+
+
+def _path(puzzle: Problem, instance: Instance) -> tuple[States, int]:
+    """The states before each move of a solution, uint8[L, n], and what it costs."""
     actions = np.zeros(0, dtype=np.int32) if instance.actions is None else instance.actions
     states = np.repeat(instance.start.state, len(actions) + 1, axis=0)
     cost = int(play_path(forward_plan(puzzle.table), actions, states))
-    path = states[:-1]
+    return states[:-1], cost
+
+
+def _ending(instance: Instance, path: States, cost: int, values: F32) -> Ending:
     return Ending(
         status=instance.status or Status.TIME,
         cost=None if instance.actions is None else cost,
-        actions=actions,
+        actions=np.zeros(0, dtype=np.int32) if instance.actions is None else instance.actions,
         path=path,
-        path_values=heuristic(path) if len(path) else np.zeros(0, dtype=np.float32),
+        path_values=values,
         start_value=instance.start.value,
         open_bound=float("inf") if instance.status is Status.UNSOLVABLE else float(instance.lower),
         expanded=instance.expanded,

@@ -1,7 +1,6 @@
 """The children of a chunk of nodes, and which of them the bound lets through, as tensor operations."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import torch
@@ -14,8 +13,14 @@ from undershoot.kernels.tensor_pieces import TensorPieces
 from undershoot.search.depth_first import tree_moves
 from undershoot.search.device.frontier import Paths, Rows
 
+KEPT = "expander"
 COMPACTED = 4
 """Looks at what is left after which those that were cut off are taken out."""
+
+
+MOST_ARRIVALS = 1 << 15
+LARGE = 1 << 13
+"""What is left of a bound that lets everything through, more or less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +35,15 @@ class Expanded:
     """int32[B]: how many children each parent has."""
 
 
-@lru_cache(maxsize=1)
 def expander_of(heuristic: DevicePatterns) -> "Expander":
-    """Compiled, or fetched from a cache, so that no limit is charged for it; kept until another heuristic is asked for."""
+    """Compiled once, so that no limit is charged for it; kept with the heuristic, whose tables may fill the device."""
+    known = heuristic.kept.get(KEPT)
+    if isinstance(known, Expander):
+        return known
     result = Expander(heuristic)
     if heuristic.device.type == "cuda":
         result.compile()
+    heuristic.kept[KEPT] = result
     return result
 
 
@@ -51,6 +59,8 @@ class Expander:
         self.count = torch.tensor(allowed.sum(axis=1), dtype=torch.int32, device=device)
         self.begin = len(allowed) - len(self.moves.contexts)
         """The first arrival of a start."""
+        self.arrivals = torch.int16 if len(allowed) <= MOST_ARRIVALS else torch.int32
+        """What holds them."""
         self.paths = Paths(steps)
         self.first, self.later = heuristic.looks[: heuristic.first], heuristic.looks[heuristic.first :]
         self.kept = Fused(self._kept, device)
@@ -60,10 +70,15 @@ class Expander:
     def compile(self) -> None:
         """Expand some nodes whose children all are let through."""
         codes = self.moves.goals[:, :1].repeat(1, 2 * SMALL)
-        left = torch.full((2 * SMALL,), NO_VALUE // 2, dtype=torch.int16, device=codes.device)
-        arrival = torch.full_like(left, self.begin) + (0 if self.moves.cursor is None else codes[self.moves.cursor])
+        left = torch.full((2 * SMALL,), LARGE, dtype=torch.int16, device=codes.device)
+        arrival = self.arrival_of_starts(codes)
         path = torch.zeros((0, len(left)), dtype=torch.int64, device=codes.device)
         self.expand(Rows(codes, left, arrival, torch.zeros_like(left, dtype=torch.int32), path), 0)
+
+    def arrival_of_starts(self, codes: Tensor) -> Tensor:
+        """[B]: see `Rows.arrival`. codes: uint8[P, B]."""
+        arrival = torch.full((codes.shape[1],), self.begin, dtype=self.arrivals, device=codes.device)
+        return arrival if self.moves.cursor is None else arrival + codes[self.moves.cursor]
 
     def _kept(self, codes: Tensor, left: Tensor, arrival: Tensor) -> tuple[Tensor, Tensor]:
         """(bool[S, B], int32[B]): which children the first sums let through; see `Expanded.least`.
@@ -87,11 +102,11 @@ class Expander:
         return alive, least.amin(0)
 
     def _made(self, codes: Tensor, left: Tensor, parent: Tensor, step: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(uint8[P, K], int16[K], int16[K]): codes, what is left, and the arrival of children. parent, step: int64[K]."""
+        """(uint8[P, K], int16[K], [K]): codes, what is left, and the arrival of children. parent, step: int64[K]."""
         moves, before = self.moves, codes[:, parent]
         rows = moves.rows(before, step.int())
         room = left[parent] - moves.price[rows].to(torch.int16)
-        return moves.moved(before, rows), room, rows.to(torch.int16)
+        return moves.moved(before, rows), room, rows.to(self.arrivals)
 
     def expand(self, rows: Rows, depth: int) -> Expanded:
         """All children of these, whose paths have `depth` steps."""

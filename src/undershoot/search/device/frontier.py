@@ -18,7 +18,8 @@ class Rows:
     left: Tensor
     """int16[B]: what a solution from here may still cost, by the bound of the iteration."""
     arrival: Tensor
-    """int16[B]: by which step it was reached, and from where, or where it starts: which steps are worth trying."""
+    """int16[B], or int32[B] where 16 bits are too few: by which step it was reached, and from where, or where it starts: which
+    steps are worth trying."""
     instance: Tensor
     """int32[B]: from which start."""
     path: Tensor
