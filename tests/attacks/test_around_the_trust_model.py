@@ -137,3 +137,17 @@ def test_half_a_character_is_named(tmp_path: Path) -> None:
     path.write_text(json.dumps({"command": "\ud800"}))
     with pytest.raises(UndershootError, match=r"config\.json is damaged"):
         read_json(path, "the file")
+
+
+def test_dear_moves_are_not_taken_for_dead_ends_on_a_device(tmp_path: Path) -> None:
+    from undershoot.heuristics.device_patterns import on_device
+    from undershoot.search.device.depth_first import deepen_on_device
+
+    (tmp_path / "dear.toml").write_text(
+        'name = "dear"\ngoal = "a b c d"\n[moves]\nx = { cycles = "(1 2)", cost = 200 }\n'
+        'y = { cycles = "(3 4)", cost = 20000 }\n'
+    )
+    puzzle = us.puzzle(str(tmp_path / "dear.toml"))
+    patterns = us.patterns(puzzle, "a b")
+    with pytest.raises(UndershootError, match="costs above 10,000 are not searched on a device"):
+        deepen_on_device(puzzle, puzzle.parse("a b d c"), on_device(patterns, "cpu"), SearchOptions(algorithm=Algorithm.IDA))

@@ -28,8 +28,9 @@ from undershoot.pattern_tables.sets import PatternSet, piece_names
 from undershoot.puzzles.pieces import Pieces
 from undershoot.puzzles.problem import Problem
 
-NO_VALUE = 1 << 24
-"""Of what has no solution: larger than every bound, whatever is taken from it; and a sum of 64 of them fits into 32 bits."""
+NO_VALUE = 1 << 23
+"""Of what has no solution: larger than every bound, whatever is taken from it; and a sum of 255 of them, as many as there are
+pieces at most, fits into 32 bits."""
 MOST_WORD = (1 << 31) - 1
 NARROW = 1 << 31
 MOST_LATER = 24
