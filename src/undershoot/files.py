@@ -74,9 +74,11 @@ def read_json(path: Path, what: str) -> Any:
     """What a JSON file holds; whatever is wrong with it is said by its name."""
     text = read_text(path, what)
     try:
-        return json.loads(text)
+        found = json.loads(text)
+        json.dumps(found, ensure_ascii=False).encode()  # halves of characters could not be written again
     except (ValueError, RecursionError) as error:
         raise UndershootError(f"{what} {path} is damaged, it is no JSON: {error}") from error
+    return found
 
 
 @contextmanager

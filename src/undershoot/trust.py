@@ -62,6 +62,18 @@ def state_folder() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "undershoot"
 
 
+def private_folder(name: str) -> Path:
+    """A folder in it that nobody else can write to, made on first use; Untrusted if there is no place for one."""
+    key()
+    folder = state_folder() / name
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _check_owner(folder, OTHERS_WRITE, "written to")
+    except OSError as error:
+        raise Untrusted(f"{folder} cannot be used: {error.strerror}") from error
+    return folder
+
+
 def key() -> bytes:
     """The user's key, made on first use; Untrusted if there is no place for one that only the user can read and write."""
     return _key(state_folder())

@@ -1,6 +1,7 @@
 """Work in other processes: its limits, its queue, and what becomes of it when it dies."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -16,8 +17,10 @@ import pytest
 import undershoot as us
 from commands import undershoot
 from studio.conftest import studio_server
+from undershoot.studio.folders import Folders
 from undershoot.studio.jobs import Job, Jobs, Limits, QueueFull, Stage
 from undershoot.studio.processes import Crashed, Worker
+from undershoot.studio.studio import Studio
 
 HARD = {"puzzle": "tiles-4x4", "state": [0, 12, 9, 13, 15, 11, 10, 14, 3, 7, 2, 5, 4, 8, 6, 1], "heuristic": "base"}
 Result = TypeVar("Result")
@@ -58,8 +61,10 @@ def submit(jobs: Jobs, task: str = "solve", **arguments: object) -> Job:
 
 def test_a_full_queue_says_so_and_what_waits_comes_when_there_is_room() -> None:
     async def do(jobs: Jobs) -> None:
-        first, second = submit(jobs), jobs.submit("a question", "known", EASY, lambda job: None)
+        told: list[Stage] = []
+        first, second = submit(jobs), jobs.submit("a question", "known", EASY, lambda job: told.append(job.stage))
         await asyncio.sleep(0)
+        assert told == [Stage.WAITING]
         with pytest.raises(QueueFull, match="1 tasks are running and 1 wait"):
             submit(jobs)
         jobs.stop(first)
@@ -115,6 +120,30 @@ def test_a_worker_ends_when_its_server_is_gone() -> None:
         return await asyncio.wait_for(worker.process.wait(), 10)
 
     assert in_a_loop_of_its_own(run()) == 0
+
+
+def test_who_answers_pages_is_not_as_nice_as_who_searches_and_comes_again_when_it_dies(tmp_path: Path) -> None:
+    async def run() -> None:
+        studio = Studio(Folders(tmp_path, tmp_path), Limits())
+        await studio.open()
+        search = await Worker().start()
+        try:
+            answer = await studio.ask("known", EASY)
+            await search.do("known", EASY, lambda event: None, 60, 2**31)
+            assert search.process is not None
+            answering = next(
+                child for child in psutil.Process().children() if child.cmdline()[-2:] == ["undershoot.studio.worker", "0"]
+            )
+            assert psutil.Process(search.process.pid).nice() > answering.nice()
+            answering.kill()
+            with contextlib.suppress(Crashed):  # it may not be noticed before it is asked
+                await studio.ask("known", EASY)
+            assert await studio.ask("known", EASY) == answer
+        finally:
+            await search.end()
+            await studio.close()
+
+    in_a_loop_of_its_own(run())
 
 
 def test_no_process_is_left_behind_by_a_server_that_ends(tmp_path: Path) -> None:

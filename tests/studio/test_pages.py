@@ -237,10 +237,10 @@ def test_a_dragged_margin_shows_the_violations_that_the_library_counts(server: S
         assert len(seen) > 2
         assert 0 in seen
         page.click("[data-do=check]:enabled")
-        page.wait_for_selector("[data-say=check] .is-proven")
+        page.wait_for_selector("[data-say=check] .is-proven", timeout=120_000)
         assert "512 of 512 states checked, 0 above their true cost" in page.inner_text("[data-say=check]")
         page.click("[data-do=fit]:enabled")
-        page.wait_for_selector("[data-method=exceptions]")
+        page.wait_for_selector("[data-method=exceptions]", timeout=120_000)
         assert page.locator("[data-method]").count() == 8
         marked = page.locator(".us-margins .marker").count()
         several = page.locator("[data-method] td:nth-child(2)", has_text="several").count()
@@ -271,6 +271,7 @@ def test_a_training_is_stopped_goes_on_and_its_bundle_is_in_all_lists(server: Se
         page.click("[data-do=go-on]:enabled")
         page.wait_for_function("document.querySelector('[data-say=train]').innerText.startsWith('Finished')", timeout=120_000)
         picture(page, "train")
+        assert page.locator("canvas").bounding_box()["width"] > 300
         assert (server.runs / "mine" / "bundle" / "config.json").exists()
         page.goto(f"{server.address}/margins")
         assert "mine" in page.inner_text("select")
@@ -327,6 +328,15 @@ def test_a_race_ends_with_the_same_cost_for_all_runners(server: Server, visits: 
         picture(page, "race")
 
 
+def test_letters_on_dark_cells_are_light_and_the_title_names_the_puzzle(server: Server, visits: Visits) -> None:
+    with visits.page(f"{server.address}/play/pyraminx.toml") as page:
+        page.wait_for_selector(".us-cell")
+        assert page.title() == "pyraminx.toml · undershoot studio"
+        pairs = page.eval_on_selector_all(".us-cell", "all => all.map(one => [one.style.background, one.style.color])")
+        assert ["rgb(0, 0, 255)", "rgb(255, 255, 255)"] in pairs
+        assert ["rgb(255, 255, 0)", "rgb(21, 26, 28)"] in pairs
+
+
 def test_every_board_is_drawn_and_moves_by_its_keys(server: Server, visits: Visits) -> None:
     keys = {
         "tiles-3x3": "ArrowDown",
@@ -371,6 +381,7 @@ def test_pictures_of_help_and_reports(server: Server, visits: Visits, picture: A
         frame = page.frame_locator("iframe")
         assert frame.locator("h1").inner_text() == "A report"
         assert page.frames[1].title() != "ran"  # nothing in a report runs
+        assert page.get_attribute("iframe", "sandbox") == ""
     with visits.page(f"{server.address}/help") as page:
         picture(page, "help")
 

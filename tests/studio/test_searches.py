@@ -1,5 +1,6 @@
 """What the studio says of searches and margins is what the library says."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,8 +82,12 @@ def test_a_solved_task_says_what_the_library_says_and_a_stopped_one_has_both_bou
     assert any(event.get("upper") == result["cost"] for event in events)
 
 
-def test_margins_are_those_of_the_library() -> None:
-    found, _ = do("margins", bundle="lights-out-3x3-paper")
+def test_margins_are_those_of_the_library_and_come_before_the_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undershoot.studio.tasks.margins.BLOCK", 100)  # as if the space were large
+    found, events = do("margins", bundle="lights-out-3x3-paper")
+    first = next(event["found"] for event in events if "found" in event)
+    assert [row["violations"] for row in first["grid"]] == [row["violations"] for row in found["grid"]]
+    assert sum(event["text"].startswith(f"{len(found['grid'])} margins") for event in events) == 6
     from undershoot.bundles.reading import read_bundle
 
     network, table = read_bundle("lights-out-3x3-paper", with_calibration=False).raw, us.oracle(us.puzzle("lights-out-3x3"))
@@ -98,12 +103,51 @@ def test_margins_are_those_of_the_library() -> None:
     assert sum(row["expanded"] is not None for row in found["grid"]) >= 5
 
 
+def test_calibrators_are_compared_a_block_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undershoot.studio.tasks.margins.BLOCK", 100)
+    found, events = do("calibrators", bundle="lights-out-3x3-paper")
+    rows = {row["method"]: row for row in found["rows"]}
+    by_library = {row["method"]: row for row in us.compare_methods("lights-out-3x3-paper", us.Wanted(n=2000)).rows}
+    assert list(rows) == list(by_library)
+    for method, row in rows.items():
+        assert (row["t"], row["violations"]) == (by_library[method]["t"], by_library[method]["violations"])
+        assert row["mean_h"] == pytest.approx(by_library[method]["mean_h"])
+    assert all("rows" in event for event in events)  # those before it stay in sight while the next one is counted
+
+
+def test_a_network_whose_answers_would_not_fit_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undershoot.studio.tasks.margins.KEPT", 1024)
+    for task in ("margins", "calibrators"):
+        with pytest.raises(us.UndershootError, match="has 512 states; what the network says of them takes"):
+            do(task, bundle="lights-out-3x3-paper")
+
+
 def test_margins_on_the_axis_are_round_numbers_from_low_to_high() -> None:
     grid = margin_grid(np.random.default_rng(0).normal(-1, 1, 10_000), 60)
     assert 0 in grid
     assert 30 <= len(grid) <= 130
     assert grid == sorted(grid)
     assert grid[-1] > 2
+
+
+def test_a_goal_costs_nothing_even_where_no_table_is_at_hand() -> None:
+    answer, _ = do("known", puzzle="tiles-4x4", state=us.puzzle("tiles-4x4").table.goals[0].tolist(), bundles={})
+    assert answer["true_cost"] == 0
+
+
+def test_of_a_state_that_cannot_be_solved_no_true_cost_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "oneway.toml"
+    file.write_text(
+        'name = "oneway"\ngoal = "a b c _"\ncursor = "_"\n[moves]\nS = { at = { 4 = "(1 2)" } }\n'
+        'D = { at = { 4 = "(3 4)" } }\nE = { at = { 3 = "(1 2)" } }\n'
+    )
+    puzzle = us.puzzle(str(file))
+    us.oracle(puzzle)
+    answer, _ = do("known", puzzle=str(file), state=puzzle.parse("a b _ c")[0].tolist(), bundles={})
+    assert answer["true_cost"] is None
+    assert answer["is_dead_end"]
+    assert {"base", "table"} <= {row["name"] for row in answer["rows"]}
+    assert not any(row["over"] for row in answer["rows"])
 
 
 def test_what_is_known_of_a_state_is_what_each_heuristic_says() -> None:

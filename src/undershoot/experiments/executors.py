@@ -20,6 +20,8 @@ from undershoot.files import sources_digest
 
 ANSWER_WITHIN = 3.0
 """Seconds for a scheduler to answer."""
+SAFE_PATH = "PYTHONSAFEPATH"
+"""With it processes look for modules nowhere but where they are installed, not first in whatever folder this is."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -53,8 +55,9 @@ def call_if_same(sources: str, function: Callable[..., Answer], *arguments: Any)
 @contextmanager
 def processes(count: int) -> Iterator[Workers]:
     """So many processes with one thread each, so that they do not fight over the cores."""
-    kept = {name: os.environ.get(name) for name in THREADS}
+    kept = {name: os.environ.get(name) for name in (*THREADS, SAFE_PATH)}
     os.environ.update(dict.fromkeys(THREADS, "1"))  # read by libraries when they are loaded, in the new processes
+    os.environ[SAFE_PATH] = "1"
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(count, mp_context=context, initializer=_end_with, initargs=(os.getpid(),))
     try:

@@ -1,14 +1,33 @@
 """Figures, drawn from records and metrics alone."""
 
 import io
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 from undershoot.files import written_atomically
 
+Given = ParamSpec("Given")
 BLUE, ORANGE, GREY = "#2f6db5", "#d9792b", "#8a8a8a"
 
 
+def plainly(draw: Callable[Given, None]) -> Callable[Given, None]:
+    """The decorated function draws with matplotlib's own settings: a file of others, in the present folder, may ask for
+    anything."""
+
+    @wraps(draw)
+    def drawn(*arguments: Given.args, **named: Given.kwargs) -> None:
+        import matplotlib
+
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()
+            draw(*arguments, **named)
+
+    return drawn
+
+
+@plainly
 def training_curve(title: str, metrics: list[dict[str, Any]], path: Path) -> None:
     """Loss, solve rate and curriculum depth by step, as PNG."""
     figure, (top, bottom) = _figure(2)
@@ -30,6 +49,7 @@ def training_curve(title: str, metrics: list[dict[str, Any]], path: Path) -> Non
     _save(figure, path)
 
 
+@plainly
 def bounds_over_time(curves: dict[str, list[list[tuple[float, int | None, int]]]], path: Path) -> None:
     """For each title the histories of some instances, seconds, cost and lower bound, as PNG: two steps that approach."""
     figure, axes = _figure(len(curves))
@@ -85,6 +105,7 @@ Curve = list[tuple[float, float, float]]
 """(x, mean, spread)."""
 
 
+@plainly
 def landscapes(panels: dict[str, dict[str, Curve]], path: Path) -> None:
     """h by true cost, a panel for each puzzle: mean and standard deviation."""
     figure, axes = _grid(len(panels))
@@ -104,6 +125,7 @@ def landscapes(panels: dict[str, dict[str, Curve]], path: Path) -> None:
     _save(figure, path)
 
 
+@plainly
 def sketch(title: str, curves: dict[str, list[tuple[float, float]]], path: Path) -> None:
     """h along one optimal solution; curves: (true cost, h) by heuristic. What lies above the true cost is shaded."""
     figure, (axis,) = _figure(1)
@@ -124,6 +146,7 @@ def sketch(title: str, curves: dict[str, list[tuple[float, float]]], path: Path)
     _save(figure, path)
 
 
+@plainly
 def expansions(panels: dict[str, dict[str, tuple[float, float]]], path: Path) -> None:
     """Expansions by heuristic, a panel for each puzzle: mean and standard deviation over seeds."""
     figure, axes = _grid(len(panels))
@@ -143,6 +166,7 @@ def expansions(panels: dict[str, dict[str, tuple[float, float]]], path: Path) ->
     _save(figure, path)
 
 
+@plainly
 def by_depth(title: str, curves: dict[str, Curve], budget: int, path: Path) -> None:
     """Expansions by scramble depth: mean and standard deviation over trainings, on a logarithmic scale."""
     figure, (axis,) = _figure(1)
@@ -159,6 +183,7 @@ def by_depth(title: str, curves: dict[str, Curve], budget: int, path: Path) -> N
     _save(figure, path)
 
 
+@plainly
 def against_guarantee(title: str, points: list[tuple[str, str, float, str]], budget: int, path: Path) -> None:
     """Expansions of each calibrator, by what it says; points: (method, standing, mean expanded, percent solved)."""
     figure, (axis,) = _figure(1)

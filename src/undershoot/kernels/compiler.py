@@ -37,8 +37,7 @@ def _state_of_sources() -> str:
     for path in sorted(root.rglob("*.py")):
         if PAGES in path.relative_to(root).parts:
             continue
-        status = path.stat()
-        digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
+        digest.update(f"{path} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return digest.hexdigest()
 
 

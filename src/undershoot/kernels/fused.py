@@ -1,11 +1,16 @@
 """Tensor functions that a compiler makes one kernel of, where that pays."""
 
+import os
 import types
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
 
+from undershoot import trust
+
+CACHE_DIR = "TORCHINDUCTOR_CACHE_DIR"
 SMALL = 64
 """Batches of fewer columns are not worth a kernel of their own: a compiler would make one for a single column, too."""
 
@@ -32,6 +37,8 @@ class Fused:
 def compiled(function: Callable[..., Any], dynamic: bool) -> Callable[..., Any]:
     """The function, compiled when it is first called."""
 
+    _keep_to_ourselves()
+
     def call(*arguments: Any) -> Any:
         return function(*arguments)
 
@@ -39,3 +46,17 @@ def compiled(function: Callable[..., Any], dynamic: bool) -> Callable[..., Any]:
     own = types.FunctionType(call.__code__.replace(), call.__globals__, call.__name__, None, call.__closure__)
     result: Callable[..., Any] = torch.compile(own, dynamic=dynamic, fullgraph=True)
     return result
+
+
+@cache
+def _keep_to_ourselves() -> None:
+    """torch keeps what it compiled in a folder for temporary files, whose name others can foresee, and runs what it finds
+    there: so it gets a folder of the user's own, unless they have chosen one, and where there is none nothing is kept."""
+    if CACHE_DIR in os.environ:
+        return
+    try:
+        os.environ[CACHE_DIR] = str(trust.private_folder("torch"))
+    except trust.Untrusted:
+        import torch._inductor.config
+
+        torch._inductor.config.force_disable_caches = True

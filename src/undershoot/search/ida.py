@@ -45,7 +45,8 @@ FIRST_SLICE, SECONDS_A_SLICE = 20_000, 0.02
 """Expansions before the clock is looked at, at first, and for how long a slice should run."""
 SUBTREES = 200
 """How many of them a thread should have to choose from, at least."""
-MOST_SUBTREES = 100_000
+MOST_SUBTREES, MOST_SPLIT = 100_000, 256
+"""And at which depth they begin, at most."""
 MAX_BOUND = 1 << 20
 NOTHING: U16 = np.zeros((0, 0), dtype=np.uint16)
 
@@ -111,6 +112,10 @@ def _stopping(stopped: Event) -> Iterator[None]:
     except BaseException:
         stopped.set()
         raise
+
+
+class TooDear(UndershootError):
+    """Solutions cost more than IDA* counts to."""
 
 
 class Start(NamedTuple):
@@ -203,7 +208,7 @@ class Deepening:
         status = Status.UNSOLVABLE
         while bound < NEVER:
             if bound > MAX_BOUND:
-                raise UndershootError(f"costs above {MAX_BOUND:,} are not searched by IDA*; use A*")
+                raise TooDear(f"costs above {MAX_BOUND:,} are not searched by IDA*; use A*")
             if self.heuristic.guarantee.is_proven:
                 self._raise_bound(bound)
             if self._is_over():
@@ -217,6 +222,7 @@ class Deepening:
             if not self.heuristic.guarantee.is_proven:
                 self._raise_bound(min(next_base, NEVER))
             bound = self._to_parity(next_bound)
+            self._look_at_limits(bound < NEVER)  # iterations may be shorter than a slice
         return self._ending(status)
 
     def _raise_bound(self, lower: int) -> None:
@@ -346,7 +352,7 @@ class Deepening:
     def _subtrees(self, bound: int) -> tuple[Tree, U16, int]:
         """The steps to all nodes at a depth where there are enough of them; what lies above is searched here."""
         before = dict(self.counts)
-        for split in range(1, max(bound, 1) + 2):
+        for split in range(1, min(max(bound, 1) + 1, MOST_SPLIT) + 1):
             self.counts = dict(before)
             tree, paths = self._tree(bound), np.zeros((MOST_SUBTREES, split), dtype=np.uint16)
             plant(tree, self.moves, self.guides[0], self.start.state, np.zeros(1, dtype=np.uint16), 0)
@@ -357,8 +363,8 @@ class Deepening:
             if at["status"] == FOUND:
                 self.actions = self._path(tree)
             self._check_values(tree)
-            self._look_at_limits(at["status"] == SEARCHING)
-            if at["status"] != EXHAUSTED or written >= SUBTREES * self.threads or not written:
+            self._look_at_limits(at["status"] == SEARCHING or written > 0)
+            if at["status"] != EXHAUSTED or written >= SUBTREES * self.threads or not written or self._is_over():
                 break
         return tree, paths[:written], split
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from undershoot.guarantees import Heuristic
 from undershoot.search.depth_first import COUNTERS, NEVER, CutOff
-from undershoot.search.ida import Deepening, Start
+from undershoot.search.ida import Deepening, Start, TooDear
 from undershoot.search.known import Known, Turns
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
@@ -30,7 +30,11 @@ class Prover(Deepening):
 
     def prove(self) -> None:
         """Search until both bounds meet, a limit strikes, or it turns out that there is no solution."""
-        ending = self.run()
+        try:
+            ending = self.run()
+        except TooDear:  # the others may go on
+            self.known.leave(Who.TREE)
+            return
         if self.actions is not None:
             self.known.offer(self.actions)
         if ending.status is Status.UNSOLVABLE:

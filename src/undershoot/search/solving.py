@@ -14,7 +14,7 @@ from undershoot.oracles.size import available_memory, count_text
 from undershoot.puzzles.problem import Problem, check_puzzle
 from undershoot.search.astar import DEFAULTS, LOCK_STEP, Batch, astar_batch
 from undershoot.search.both import meet_many
-from undershoot.search.ida import solve_by_deepening
+from undershoot.search.ida import TooDear, solve_by_deepening
 from undershoot.search.options import CPU, Algorithm, SearchOptions, unread
 from undershoot.search.results import Result
 
@@ -117,7 +117,10 @@ def search_batch(
     if options.algorithm is not Algorithm.AUTO or first is Algorithm.BOTH or not again or not can_deepen(heuristic, options):
         return batch
     second = Algorithm.ASTAR if first is Algorithm.IDA else Algorithm.IDA
-    more = by(second, again, rest, [batch.results[number].lower_bound for number in again])
+    try:
+        more = by(second, again, rest, [batch.results[number].lower_bound for number in again])
+    except TooDear:
+        return batch
     for number, other in zip(again, more.results, strict=True):
         batch.results[number] = batch.results[number].followed_by(other)
     return replace(batch, seconds=batch.seconds + more.seconds, peak_bytes=max(batch.peak_bytes, more.peak_bytes))

@@ -29,6 +29,11 @@ class MarginChart(ui.element, component=BROWSER / "margins.js"):
         self._props["found"] = found
         self._props["marks"] = []
 
+    def show(self, found: dict[str, Any]) -> None:
+        """More of what was found."""
+        self._props["found"] = found
+        self.update()
+
     def show_marks(self, rows: list[dict[str, Any]]) -> None:
         """Calibrators, as marks on the axis of margins."""
         self._props["marks"] = rows

@@ -92,14 +92,22 @@ def _cells(puzzle: Puzzle) -> dict[str, Any]:
 
     rows, columns = _shape(puzzle)
     grounds = [Style.parse(style).bgcolor for style in puzzle.picture.styles]
+    colours = [(138, 138, 138) if ground is None else tuple(ground.get_truecolor()) for ground in grounds]
     return {
         "kind": "cells",
         "rows": rows,
         "columns": columns,
         "places": [list(place) for place in puzzle.picture.places],
         "labels": _labels(puzzle),
-        "colours": ["#8a8a8a" if ground is None else ground.get_truecolor().hex for ground in grounds],
+        "colours": ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours],
+        "inks": [ink_on(*colour) for colour in colours],
     }
+
+
+def ink_on(red: int, green: int, blue: int) -> str:
+    """The colour of letters that are read well on this one."""
+    luminance = 0.2126 * (red / 255) ** 2.2 + 0.7152 * (green / 255) ** 2.2 + 0.0722 * (blue / 255) ** 2.2
+    return "#151a1c" if luminance > 0.18 else "#ffffff"
 
 
 def _keys(kind: str, names: tuple[str, ...]) -> dict[str, str]:

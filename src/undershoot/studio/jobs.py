@@ -110,6 +110,7 @@ class Jobs:
 
     async def _run(self, job: Job) -> None:
         try:
+            self._say(job)  # that it waits
             async with self._room:
                 if job.stage is not Stage.WAITING:
                     return

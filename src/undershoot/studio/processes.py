@@ -16,6 +16,8 @@ LONGEST_LINE = 1 << 28
 """Bytes of an answer."""
 LOOK_EVERY = 0.2
 """Seconds between looks at the memory and the clock of a process."""
+NICE = 5
+"""Tasks leave the processor to the pages, and to who answers them."""
 Tell = Callable[[dict[str, Any]], None]
 
 
@@ -26,16 +28,20 @@ class Crashed(UndershootError):
 class Worker:
     """One process, which does one task at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, nice: int = NICE) -> None:
+        self.nice = nice
         self.process: asyncio.subprocess.Process | None = None
         self._ending = ""
 
     async def start(self) -> "Worker":
-        """Start it; tasks may be given before it is ready."""
+        """Start it, or another one in its place; tasks may be given before it is ready."""
+        self._ending = ""
         self.process = await asyncio.create_subprocess_exec(
             sys.executable,
+            "-P",  # or modules would be looked for in whatever folder this is, before all others
             "-m",
             "undershoot.studio.worker",
+            str(self.nice),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=LONGEST_LINE,

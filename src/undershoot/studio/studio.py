@@ -27,7 +27,7 @@ class Studio:
         """The last one in each run folder, under way or over, since the server began."""
         self.metrics: dict[str, list[dict[str, Any]]] = {}
         """What each of these told so far."""
-        self._answering = Worker()
+        self._answering = Worker(nice=0)
         self._one_at_a_time = asyncio.Lock()
         self._later: asyncio.TimerHandle | None = None
 
@@ -39,8 +39,6 @@ class Studio:
     async def ask(self, task: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The answer to a quick question, by a process that all pages share."""
         async with self._one_at_a_time:
-            if not self._answering.is_alive:
-                self._answering = await Worker().start()
             return await self._answering.do(task, arguments, lambda event: None, ANSWER_SECONDS, self.limits.memory)
 
     def bundle_paths(self) -> dict[str, str]:

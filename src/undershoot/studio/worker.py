@@ -14,16 +14,13 @@ from typing import Any, TextIO
 
 from undershoot.errors import UndershootError, machine_gave_out
 
-NICE = 5
-"""Workers leave the processor to the pages."""
-
 
 def main() -> None:
-    """Work until standard input ends."""
+    """Work until standard input ends. Its argument: by how much it is nicer than who started it."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as channel:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever a library prints is no answer
         with contextlib.suppress(OSError, AttributeError):
-            os.nice(NICE)
+            os.nice(int(sys.argv[1]))
         requests, stop = queue.Queue[dict[str, Any]](), threading.Event()
         threading.Thread(target=_listen, args=(requests, stop), daemon=True).start()
         from undershoot.studio.tasks import TASKS, warm

@@ -1,6 +1,7 @@
 """The folder of a run: its recipe, metrics and checkpoints, and at the end the bundle."""
 
 import json
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,7 +64,11 @@ class Run:
     def _lock(self) -> None:
         if fcntl is None or self._held is not None:
             return
-        held = (self.folder / ".lock").open("w")
+        try:
+            # What a link leads to is not this run's to write to.
+            held = os.fdopen(os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666))
+        except OSError as error:
+            raise cannot(f"lock {self.folder} by its file .lock", error) from error
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -113,7 +118,7 @@ class Run:
             raise UndershootError(
                 f"{self.folder} has made {made:,} steps already; {self.recipe.steps:,} were asked for; raise --steps"
             )
-        if self.metrics.exists() and not self.metrics.is_file():
+        if self.metrics.is_symlink() or (self.metrics.exists() and not self.metrics.is_file()):
             raise UndershootError(f"{self.metrics} is no file, but metrics go into a file of that name; move it away")
 
     def resume(self, learner: Trainee) -> Position | None:

@@ -192,6 +192,7 @@ const DRAWINGS = {
         cells.forEach((cell, i) => {
           cell.textContent = spec.labels[state[i]];
           cell.style.background = spec.colours[state[i]];
+          cell.style.color = spec.inks[state[i]];
         });
       },
     };

@@ -73,9 +73,10 @@ class KnownCard:
         if true_cost is None and self.proven_cost is not None and self.proven_cost[0] == self.game.state.tobytes():
             true_cost = self.proven_cost[1]
         rows = self.answer.get("rows", [])
-        top = max([1.0, *(row["h"] for row in rows if "h" in row), float(true_cost or 0)]) * 1.06
+        top = max([1.0, *(row["h"] for row in rows if row.get("h") is not None), float(true_cost or 0)]) * 1.06
         self.rows.set_content("".join(self._row(row, true_cost, top) for row in rows))
         known = "not known here" if true_cost is None else f"true cost {true_cost}"
+        known = "cannot be solved from here" if self.answer.get("is_dead_end") else known
         self.true.set_content(badge("true" if true_cost is not None else "none", known))
         self._show_offers()
         for listener in self.listeners:
@@ -87,14 +88,15 @@ class KnownCard:
             return (
                 f'<div class="us-known-row">{name}<div></div><div></div><div class="said">{escaped(row["error"])}</div></div>'
             )
-        over = true_cost is not None and row["h"] > true_cost
+        h = row["h"]  # None for "there is no solution"
+        over = true_cost is not None and (h is None or h > true_cost)
         mark = "" if true_cost is None else f'<u style="left: {100 * true_cost / top:.1f}%" title="true cost {true_cost}"></u>'
-        bar = f'<div class="us-bar"><i style="width: {100 * row["h"] / top:.1f}%"></i>{mark}</div>'
+        bar = f'<div class="us-bar"><i style="width: {100 if h is None else 100 * h / top:.1f}%"></i>{mark}</div>'
         flag = badge("over", "overestimates here") if over else ""
         words = f'<span>{escaped(row["sentence"])}</span><span class="about">{escaped(row["about"])}</span>'
         said = f'<div class="said">{flag}{badge(row["standing"], row["label"])}{words}</div>'
         classes = "us-known-row is-over" if over else "us-known-row"
-        value = f'<div class="us-h">{row["h"]:g}</div>'
+        value = f'<div class="us-h">{"∞" if h is None else f"{h:g}"}</div>'
         return f'<div class="{classes}" data-heuristic="{escaped(row["name"])}">{name}{bar}{value}{said}</div>'
 
     def _show_offers(self) -> None:

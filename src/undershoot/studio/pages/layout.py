@@ -34,8 +34,8 @@ DARK = """() => {
 
 @contextmanager
 def page(here: str, title: str, lead: str = "", puzzle: str = "") -> Iterator[None]:
-    """The frame of a page. here: which one; puzzle: whose links lead to pages about it."""
-    ui.page_title(f"{title} · undershoot studio")
+    """The frame of a page. here: which one; title: if none, the puzzle; puzzle: whose links lead to pages about it."""
+    ui.page_title(f"{title or puzzle} · undershoot studio")
     chosen = ui.context.client.request.cookies.get("dark")
     ui.dark_mode(None if chosen is None else chosen == "1")
     with box("us-header", "header"), box("us-header-inner"):

@@ -1,5 +1,6 @@
 """Margins: how far a network is off on every state, what a margin does about it, and a bundle's card and certificate."""
 
+from collections.abc import Callable
 from typing import Any
 
 from nicegui import ui
@@ -31,7 +32,8 @@ class Margins:
         self.is_known = bundle in names
         with box("us-row").style("align-items: flex-end"):
             self.bundle = Choice("Bundle", {name: name for name in names}, bundle, self._open, "is-wide")
-            button("Draw", self.draw, "is-main", "draw-margins")
+            self.draw_button = button("Draw", self.draw, "is-main", "draw-margins")
+            self.end = button("Stop", self.stop, "is-stop", "stop")
         self.saying = Saying()
         self.progress = markup("")
         with box("us-columns"):
@@ -60,8 +62,9 @@ class Margins:
                 self.certificate = markup("")
                 self.card = box("us-prose")
         self.chart: MarginChart | None = None
-        self.fitted = 0
-        ui.context.client.on_delete(self._leave)
+        self.fitted: list[dict[str, Any]] = []
+        enable(self.end, False)
+        ui.context.client.on_delete(self.stop)
         ui.timer(0.05, self._load, once=True)
         if not self.is_known:
             self.saying.say(f"there is no bundle {bundle[:60]!a} here")
@@ -72,7 +75,8 @@ class Margins:
     async def _open(self, name: str) -> None:
         ui.navigate.to(f"/margins?bundle={name}")
 
-    def _leave(self) -> None:
+    def stop(self) -> None:
+        """Everything that this page is waiting for."""
         for job in self.jobs:
             self.studio.jobs.stop(job)
 
@@ -87,6 +91,12 @@ class Margins:
             f'{badge(about["standing"], about["label"])} <span class="us-soft">{escaped(about["sentence"])} '
             f"Widths {escaped(', '.join(' – '.join(map(str, widths)) for widths in about['widths']))}.</span>"
         )
+        if not about["has_margins"]:
+            for each in (self.draw_button, self.compare):
+                enable(each, False)
+            self.saying.say(
+                "These are networks on patterns: a margin of theirs is fitted to arrangements, not to states.", "is-open"
+            )
         issued = about["certificate"]
         enable(self.check_button, issued is not None)
         if issued is None:
@@ -96,12 +106,22 @@ class Margins:
         with self.card:
             ui.markdown(about["card"])
 
-    def _submit(self, task: str, tell: Any) -> None:
+    def _submit(self, task: str, tell: Callable[[Job], None], asked: ui.element) -> None:
+        """asked: the button, which is not to be pressed again before it is over."""
         self.saying.say("")
+
+        def told(job: Job) -> None:
+            if job.is_over:
+                enable(asked, True)
+            tell(job)
+
         try:
-            self.jobs.append(self.studio.jobs.submit(task, task, self._reference(), tell))
+            self.jobs.append(self.studio.jobs.submit(task, task, self._reference(), told))
         except UndershootError as error:
             self.saying.say(str(error))
+            return
+        enable(asked, False)
+        enable(self.end, True)
 
     def _busy(self, job: Job) -> bool:
         """Show how far it is; whether it is over."""
@@ -109,10 +129,11 @@ class Margins:
             self.saying.say(job.error)
         if job.is_over:
             self.progress.set_content("")
+            enable(self.end, not all(each.is_over for each in self.jobs))
             return False
         done, of = job.event.get("done") or 0, job.event.get("of")
         share = "" if not of else f' style="width:{100 * done / of:.0f}%"'
-        words = escaped(job.event.get("text", "starting"))
+        words = escaped(job.event.get("text", "in the queue" if job.stage is Stage.WAITING else "starting"))
         self.progress.set_content(
             f'<div class="us-small">{words} …</div><div class="us-progress{"" if of else " is-busy"}"><i{share}></i></div>'
         )
@@ -120,41 +141,41 @@ class Margins:
 
     def draw(self) -> None:
         """The distribution, for every margin."""
-        self._submit("margins", self._drawn)
+        self._submit("margins", self._drawn, self.draw_button)
 
     def _drawn(self, job: Job) -> None:
-        if not self._busy(job) and job.result is not None:
+        self._busy(job)
+        found = job.result or job.event.get("found")
+        if found is not None and self.chart is not None:
+            self.chart.show(found)
+        elif found is not None:
             self.chart_place.clear()
             with self.chart_place:
-                self.chart = MarginChart(job.result)
+                self.chart = MarginChart(found)
+            self._mark()
+
+    def _mark(self) -> None:
+        if self.chart is not None:
+            self.chart.show_marks([row for row in self.fitted if row.get("t") is not None])
 
     def fit(self) -> None:
         """All calibrators."""
-        enable(self.compare, False)
-        self.fitted = 0
-        self._submit("calibrators", self._fitted)
+        self._submit("calibrators", self._fitted, self.compare)
 
     def _fitted(self, job: Job) -> None:
-        is_busy = self._busy(job)
+        self._busy(job)
         rows = (job.result or job.event).get("rows", [])
-        if len(rows) != self.fitted:
-            self.fitted = len(rows)
-            if self.chart is not None:
-                self.chart.show_marks([row for row in rows if row.get("t") is not None])
+        if len(rows) != len(self.fitted):
+            self.fitted = rows
+            self._mark()
             self.methods.set_content(_methods(rows))
-        if not is_busy:
-            enable(self.compare, True)
 
     def check(self) -> None:
         """Every state and every move."""
-        enable(self.check_button, False)
-        self._submit("check", self._checked)
+        self._submit("check", self._checked, self.check_button)
 
     def _checked(self, job: Job) -> None:
-        if self._busy(job):
-            return
-        enable(self.check_button, True)
-        if job.result is None:
+        if self._busy(job) or job.result is None:
             return
         found = job.result
         words = f"{found['checked']:,} of {found['states']:,} {found['what']} checked, "

@@ -31,7 +31,8 @@ def reports_page(studio: Studio, name: str) -> None:
         Choice(
             "", {each: each for each in names}, chosen, lambda other: ui.navigate.to(f"/reports?name={quote(other)}"), pick=True
         )
-        frame = ui.element("iframe").classes("us-report").props("sandbox title=Report")
+        frame = ui.element("iframe").classes("us-report").props("title=Report")
+        frame.props["sandbox"] = ""
         frame.props["src"] = f"/report/{quote(chosen, safe='')}/index.html"
 
 

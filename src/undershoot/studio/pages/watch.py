@@ -144,7 +144,7 @@ class Watching:
             self.progress.set_content("")
             self.saying.say(job.error)
         elif job.stage is not Stage.STOPPED:
-            words = escaped(job.event.get("text", "starting"))
+            words = escaped(job.event.get("text", "in the queue" if job.stage is Stage.WAITING else "starting"))
             self.progress.set_content(f'<div class="us-small">{words} …</div><div class="us-progress is-busy"><i></i></div>')
 
     def _show(self, result: dict[str, Any]) -> None:

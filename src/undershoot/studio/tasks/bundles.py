@@ -25,6 +25,7 @@ def bundle(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool
         "widths": [network["widths"] for network in config["networks"]],
         "card": read_bytes(folder / CARD).decode(errors="replace") if (folder / CARD).exists() else "",
         "certificate": issued,
+        "has_margins": not is_pattern_bundle(arguments["bundle"]),
         **in_words(load(arguments["bundle"]).guarantee),
     }
 

@@ -1,5 +1,6 @@
 """What is known of a state: the value and the guarantee of every heuristic at hand, and the true cost where that is known."""
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -9,7 +10,9 @@ from undershoot.bundles.bundle import CONFIG, SHIPPED
 from undershoot.bundles.documents import read_signed
 from undershoot.bundles.names import LEARNED, bundle_folder
 from undershoot.errors import UndershootError
+from undershoot.kernels.cpu import is_goal
 from undershoot.oracles.cache import is_cached
+from undershoot.oracles.distance_table import UNKNOWN
 from undershoot.oracles.size import available_memory, count_text, state_bytes
 from undershoot.pattern_tables.cache import cached_seconds, has_any
 from undershoot.pattern_tables.pattern import Pattern
@@ -41,7 +44,14 @@ def known(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]
     references = at_hand(puzzle, arguments["bundles"])
     true_cost = _true_cost(puzzle, state, references)
     rows = [_row(puzzle, state, name, reference, true_cost) for name, reference in references.items()]
-    return {"rows": rows, "true_cost": true_cost, "offers": offers(puzzle, references), "space": space_in_words(puzzle)}
+    is_dead_end = "table" in references and int(distances_of(puzzle).distance(state)[0]) == UNKNOWN
+    return {
+        "rows": rows,
+        "true_cost": true_cost,
+        "is_dead_end": is_dead_end,
+        "offers": offers(puzzle, references),
+        "space": space_in_words(puzzle),
+    }
 
 
 def _row(puzzle: Puzzle, state: States, name: str, reference: str, true_cost: int | None) -> dict[str, Any]:
@@ -54,12 +64,16 @@ def _row(puzzle: Puzzle, state: States, name: str, reference: str, true_cost: in
     except UndershootError as error:
         return {"name": name, "about": about, "error": str(error)}
     over = true_cost is not None and value > true_cost
-    return {"name": name, "about": about, "h": round(value, 4), "over": over, **in_words(heuristic.guarantee)}
+    shown = round(value, 4) if math.isfinite(value) else None
+    return {"name": name, "about": about, "h": shown, "over": over, **in_words(heuristic.guarantee)}
 
 
 def _true_cost(puzzle: Puzzle, state: States, references: dict[str, str]) -> int | None:
+    if is_goal(puzzle.table, state)[0]:
+        return 0
     if "table" in references:
-        return int(distances_of(puzzle).distance(state)[0])
+        cost = int(distances_of(puzzle).distance(state)[0])
+        return None if cost == UNKNOWN else cost
     if "gf2" in references:
         return int(heuristic_of(puzzle, "gf2")(state)[0])
     return None

@@ -2,24 +2,25 @@
 
 import math
 import os
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from undershoot import trust
-from undershoot.arrays import AnyArray, States
+from undershoot.arrays import F32, I64, AnyArray, States
 from undershoot.bundles.reading import read_bundle
 from undershoot.calibration.calibrator import Wanted
 from undershoot.calibration.catalogue import METHODS, calibrate
-from undershoot.calibration.evidence import scores_of_space
+from undershoot.calibration.evidence import score
 from undershoot.calibration.populations import uniform, whole_space
 from undershoot.errors import NotAvailable, UndershootError
-from undershoot.guarantees import NO_GUARANTEE
+from undershoot.guarantees import NO_GUARANTEE, LabelKind, Labels
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic, Calibration
-from undershoot.heuristics.neural import LearnedHeuristic
-from undershoot.heuristics.survey import survey, values_of_space
+from undershoot.heuristics.neural import NeuralHeuristic, evaluate
+from undershoot.heuristics.survey import Survey
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.distance_table import DistanceTable
 from undershoot.search.options import SearchOptions
@@ -28,53 +29,126 @@ from undershoot.studio.tasks import Tell
 from undershoot.workflows.calibration import margins_in_json
 from undershoot.workflows.methods import in_a_few_words
 
-MOST_STATES = 4_000_000
+KEPT = 2 * 2**30
+"""Bytes that the answers of a network on every state may take."""
+BLOCK = 1 << 17
+"""States that are looked at together."""
 POINTS, POINTS_OF_LARGE, LARGE = 60, 24, 500_000
 """Margins on the axis, about; fewer where there are more states than `LARGE`."""
 MEASURED, INSTANCES, MOST_EXPANDED = 9, 100, 5000
 """Margins at which A* is tried, on so many states, with so many expansions each."""
 LABELS = 2000
+Found = TypeVar("Found")
 
 
-def margins(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]) -> dict[str, Any]:
-    """For each margin: violations, mean h, the histogram of h - h*, and at some of them the work of A*."""
-    bundle = read_bundle(arguments["bundle"], with_calibration=False)
-    network = bundle.raw
-    if network.puzzle.space.size > MOST_STATES:
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a network says of every state, which is kept; states are made anew, a block at a time, whenever they are needed."""
+
+    network: NeuralHeuristic
+    distances: DistanceTable
+    raw: list[F32]
+    """float32[B] or [B, K] for each block of `BLOCK` states, in the order of the table."""
+    scores: AnyArray
+    """float64[N]; see `calibration.evidence`."""
+    tell: Tell
+
+    def by_block(self, what: str, do: Callable[[F32, States, F32], Found]) -> Iterator[Found]:
+        """What `do` makes of the answers, the states and the true costs of each block, in order."""
+        true_costs = self.distances.true_costs(np.float32)
+
+        def one(number: int) -> Found:
+            rows = slice(number * BLOCK, (number + 1) * BLOCK)
+            costs = true_costs[rows]
+            return do(self.raw[number], self.distances.states_of_rows(rows.start, rows.start + len(costs)), costs)
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for number, found in enumerate(pool.map(one, range(len(self.raw)))):
+                self.tell({"text": what, "done": number, "of": len(self.raw)})
+                yield found
+
+    def survey(self, what: str, heuristic: NeuralHeuristic | CalibratedHeuristic) -> Survey:
+        """The heuristic, which is this network or made of it, against the true cost of every state."""
+        values = self.by_block(what, lambda raw, states, _: heuristic.from_raw(raw, states))
+        return Survey.of(np.concatenate(list(values)), self.distances)
+
+
+def answers(network: NeuralHeuristic, purpose: str, tell: Tell) -> Answers:
+    """Ask a network about every state; refused where its answers would not fit."""
+    states = network.puzzle.space.size
+    size = states * max(1, network.family.levels) * 4
+    if size > KEPT:
         raise NotAvailable(
-            f"{network.puzzle.name} has {network.puzzle.space.size:,} states; margins are drawn up to {MOST_STATES:,}"
+            f"{network.puzzle.name} has {states:,} states; what the network says of them takes {size / 2**20:,.0f} MB, and "
+            f"margins are drawn up to {KEPT / 2**20:,.0f} MB"
         )
     threads = os.cpu_count() or 1
     tell({"text": "true costs of every state"})
-    distances = whole_space(network.puzzle, "The distribution")
-    tell({"text": "the network on every state"})
-    scores = scores_of_space(network, distances, threads)
-    raw = values_of_space(network.raw, distances, threads)
-    states = distances.states_of_rows(0, distances.states)
+    distances = whole_space(network.puzzle, purpose)
     true_costs = distances.true_costs(np.float32)
-    grid = margin_grid(scores, POINTS if distances.states <= LARGE else POINTS_OF_LARGE)
-    rows, differences = [], []
-    for number, margin in enumerate(grid):
-        tell({"text": f"margin {margin:g}", "done": number, "of": len(grid)})
-        values = lowered(network, margin).from_raw(raw, states)
-        above = values - true_costs
-        differences.append(np.unique(above.astype(np.int64), return_counts=True))
-        rows.append({"margin": margin, "violations": int((above > 0).sum()), "mean_h": float(values.mean(dtype=np.float64))})
-    edges = _add_histograms(rows, differences)
-    _add_searches(rows, network, distances, tell)
-    return {
+    raw, scores = [], np.empty(distances.states)
+    for start in range(0, distances.states, BLOCK):
+        tell({"text": "the network on every state", "done": start, "of": distances.states})
+        stop = min(start + BLOCK, distances.states)
+        raw.append(evaluate(network.raw, distances.states_of_rows(start, stop), threads))
+        scores[start:stop] = score(network.family, raw[-1], Labels(LabelKind.EXACT, true_costs[start:stop]))
+    return Answers(network, distances, raw, scores, tell)
+
+
+def margins(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]) -> dict[str, Any]:
+    """For each margin: violations, mean h, the histogram of h - h*, and at some of them the work of A*.
+
+    Events hold what is found so far, as soon as only searches are missing.
+    """
+    bundle = read_bundle(arguments["bundle"], with_calibration=False)
+    network = bundle.raw
+    every = answers(network, "The distribution", tell)
+    distances = every.distances
+    grid = margin_grid(every.scores, POINTS if distances.states <= LARGE else POINTS_OF_LARGE)
+    counts, lowest = _differences(every, grid)
+    above = np.arange(counts.shape[1]) + lowest
+    rows = [
+        {
+            "margin": margin,
+            "violations": int(of_margin[above > 0].sum()),
+            "mean_h": distances.mean + float(of_margin @ above / distances.states),
+            "histogram": of_margin.tolist(),
+        }
+        for margin, of_margin in zip(grid, counts, strict=True)
+    ]
+    found = {
         "bundle": bundle.name,
         "puzzle": network.puzzle.name,
         "grid": rows,
         "start": int(np.argmin(np.abs(np.array(grid)))),
-        "edges": edges,
+        "edges": [float(value) - 0.5 for value in (*above, above[-1] + 1)],
         "states": distances.states,
         "mean_true": distances.mean,
         "instances": INSTANCES,
     }
+    _add_searches(rows, network, distances, lambda event: tell({**event, "found": found}))
+    return found
 
 
-def lowered(network: LearnedHeuristic, margin: float) -> CalibratedHeuristic:
+def _differences(every: Answers, grid: list[float]) -> tuple[I64, int]:
+    """int64[M, W]: for each margin, on how many states h - h* is `lowest`, one more, and so on; h is whole, rounded up."""
+    lowest = 1 - len(every.distances.histogram)
+    heuristics = [lowered(every.network, margin) for margin in grid]
+
+    def count(raw: F32, states: States, costs: F32) -> list[I64]:
+        return [np.bincount((h.from_raw(raw, states) - costs).astype(np.int64) - lowest) for h in heuristics]
+
+    total = np.zeros((len(grid), 2 - lowest), dtype=np.int64)
+    for block in every.by_block(f"{len(grid)} margins on every state", count):
+        missing = max(len(counts) for counts in block) - total.shape[1]
+        total = np.pad(total, ((0, 0), (0, max(0, missing))))
+        for row, counts in zip(total, block, strict=True):
+            row[: len(counts)] += counts
+    first = int(np.flatnonzero(total.any(axis=0))[0])
+    return total[:, first:], lowest + first
+
+
+def lowered(network: NeuralHeuristic, margin: float) -> CalibratedHeuristic:
     """The network with one margin, of which nothing is claimed."""
     eta = 0.0 if network.is_exact else FLOAT_MARGIN
     return CalibratedHeuristic(network, Calibration("by hand", NO_GUARANTEE, margin, arithmetic_margin=eta))
@@ -92,18 +166,7 @@ def margin_grid(scores: AnyArray, points: int) -> list[float]:
     return [round(number * step, 6) for number in range(first, last + 1)]
 
 
-def _add_histograms(rows: list[dict[str, Any]], differences: list[tuple[AnyArray, AnyArray]]) -> list[float]:
-    """Counts of h - h* for each row, which are whole; returns the edges of the bins, half way between whole numbers."""
-    low = min(int(values.min()) for values, _ in differences)
-    high = max(int(values.max()) for values, _ in differences)
-    for row, (values, counts) in zip(rows, differences, strict=True):
-        histogram = np.zeros(max(high, 1) - low + 1, dtype=np.int64)
-        histogram[values - low] = counts
-        row["histogram"] = histogram.tolist()
-    return [low - 0.5 + number for number in range(max(high, 1) - low + 2)]
-
-
-def _add_searches(rows: list[dict[str, Any]], network: LearnedHeuristic, distances: DistanceTable, tell: Tell) -> None:
+def _add_searches(rows: list[dict[str, Any]], network: NeuralHeuristic, distances: DistanceTable, tell: Tell) -> None:
     """What A* takes, at some of the margins: those that it was asked for, and the ends."""
     for row in rows:
         row["expanded"] = row["suboptimal"] = None
@@ -115,7 +178,7 @@ def _add_searches(rows: list[dict[str, Any]], network: LearnedHeuristic, distanc
         rows[place] |= searched(lowered(network, rows[place]["margin"]), starts, true_costs)
 
 
-def searched(heuristic: LearnedHeuristic | CalibratedHeuristic, starts: States, true_costs: AnyArray) -> dict[str, Any]:
+def searched(heuristic: NeuralHeuristic | CalibratedHeuristic, starts: States, true_costs: AnyArray) -> dict[str, Any]:
     """The mean of the expansions, stopped searches included, and how many solutions are not optimal."""
     results = solve_many(heuristic.puzzle, starts, heuristic, SearchOptions(max_expanded=MOST_EXPANDED))
     return {
@@ -127,27 +190,23 @@ def searched(heuristic: LearnedHeuristic | CalibratedHeuristic, starts: States, 
 def calibrators(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]) -> dict[str, Any]:
     """The network as it is, and by every method: what it claims, what is true of it, and what A* then takes."""
     bundle = read_bundle(arguments["bundle"], with_calibration=False)
-    network, threads = bundle.raw, os.cpu_count() or 1
-    distances = whole_space(network.puzzle, "Comparing methods")
-    if distances.states > MOST_STATES:
-        raise NotAvailable(
-            f"{distances.states:,} states are too many to compare methods here: undershoot calibrate --compare does"
-        )
-    wanted = replace(Wanted(), n=LABELS, threads=threads, seed=trust.private_seed(0, bundle.network_digest))
-    scores = scores_of_space(network, distances, threads)
-    starts = uniform(network.puzzle, INSTANCES, stream(0, Purpose.COMPARISON))
-    true_costs = distances.distance(starts)
+    network = bundle.raw
     rows: list[dict[str, Any]] = []
-    for method in ("none", *METHODS):
-        tell({"text": f"fitting {method}", "rows": rows, "done": len(rows), "of": 1 + len(METHODS)})
+    every = answers(network, "Comparing methods", lambda event: tell({**event, "rows": rows}))
+    seed = trust.private_seed(0, bundle.network_digest)
+    wanted = replace(Wanted(), n=LABELS, threads=os.cpu_count() or 1, seed=seed)
+    starts = uniform(network.puzzle, INSTANCES, stream(0, Purpose.COMPARISON))
+    true_costs = every.distances.distance(starts)
+    for number, method in enumerate(("none", *METHODS)):
+        tell({"text": f"fitting {method}", "rows": rows, "done": number, "of": 1 + len(METHODS)})
         try:
             heuristic = (
-                network if method == "none" else CalibratedHeuristic(network, calibrate(network, method, wanted, scores))
+                network if method == "none" else CalibratedHeuristic(network, calibrate(network, method, wanted, every.scores))
             )
         except UndershootError as error:
             rows.append({"method": method, "error": str(error)})
             continue
-        over = survey(heuristic, distances, threads)
+        over = every.survey(f"{method} on every state", heuristic)
         rows.append(
             {
                 "method": method,
@@ -158,4 +217,4 @@ def calibrators(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[],
                 **searched(heuristic, starts, true_costs),
             }
         )
-    return {"rows": rows, "states": distances.states}
+    return {"rows": rows, "states": every.distances.states}
