@@ -33,6 +33,8 @@ from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
     from undershoot.experiments.comparison import Summary
+    from undershoot.experiments.instances import Instances
+    from undershoot.puzzles.puzzle import Puzzle
 
 USUAL_COUNT = 100
 
@@ -67,8 +69,6 @@ def bench(
     """Compare heuristics on the same instances."""
     from undershoot.bundles.loading import default_heuristic
     from undershoot.experiments.comparison import WrongKnownCost, check_records, compare, write_records
-    from undershoot.experiments.instances import parse_depths, scrambled_instances
-    from undershoot.kernels.streams import Purpose
     from undershoot.puzzles.catalogue import puzzle as by_name
 
     exclusive(context, "random", "scrambles", "instances")
@@ -79,10 +79,7 @@ def bench(
     if out is not None:
         check_records(out)
     chosen = by_name(puzzle)
-    if scrambles is not None:
-        posed = scrambled_instances(chosen, parse_depths(scrambles), per_depth, seed, Purpose.INSTANCES)
-    else:
-        posed = random_or_listed(chosen, USUAL_COUNT if random is None else random, instances, seed)
+    posed = _posed(chosen, scrambles, per_depth, USUAL_COUNT if random is None else random, instances, seed)
     if heuristics is None:
         heuristics = ",".join(dict.fromkeys((default_heuristic(chosen, tables_on), "base", "zero")))
     names = [name.strip() for name in heuristics.split(",") if name.strip()]
@@ -118,6 +115,18 @@ def bench(
             stdout().print(f"{len(records):,} records written to {out}", soft_wrap=True)
     if refusal is not None:
         raise refusal
+
+
+def _posed(
+    puzzle: "Puzzle", scrambles: str | None, per_depth: int, random: int, instances: Path | None, seed: int
+) -> "Instances":
+    """Those that were asked for."""
+    from undershoot.experiments.instances import parse_depths, scrambled_instances
+    from undershoot.kernels.streams import Purpose
+
+    if scrambles is not None:
+        return scrambled_instances(puzzle, parse_depths(scrambles), per_depth, seed, Purpose.INSTANCES)
+    return random_or_listed(puzzle, random, instances, seed)
 
 
 def _show_summaries(title: str, summaries: "list[Summary]") -> None:

@@ -30,6 +30,8 @@ from undershoot.cli.posing import (
 from undershoot.cli.terminal import AsJson, PuzzleName, Seed, plain, print_json, progress, stdout
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from undershoot.arrays import States
     from undershoot.guarantees import Heuristic
     from undershoot.puzzles.puzzle import Puzzle
@@ -66,9 +68,7 @@ def solve(
     for puzzles without pieces their own heuristic, `base`. Networks on patterns give way to tables that were made already. Two
     bounds are printed as they move.
     """
-    from undershoot.experiments.instances import scrambled_instances
     from undershoot.experiments.spreading import searching
-    from undershoot.kernels.streams import Purpose
     from undershoot.puzzles.catalogue import puzzle as by_name
     from undershoot.search.both import improve
     from undershoot.search.solving import check_reads_guide, choose, placed
@@ -79,12 +79,7 @@ def solve(
     how = options(weight, ties, expand_per_step, max_expanded, max_seconds, max_memory, algorithm, device)
     how, tables_on = on_machine(how, threads, scheduler)
     chosen = by_name(puzzle)
-    if state is not None:
-        states = chosen.parse(state)
-    elif scramble_depth is not None:
-        states = scrambled_instances(chosen, [scramble_depth], 1, seed, Purpose.INSTANCES).states
-    else:
-        states = random_or_listed(chosen, 1 if random is None else random, instances, seed).states
+    states = _states(chosen, state, scramble_depth, 1 if random is None else random, instances, seed)
     chosen.check_solvable(states)
     with loading() as loaded:
         used = _heuristic(chosen, heuristic, how.max_memory, loaded.made, tables_on)
@@ -119,6 +114,20 @@ def solve(
         _show_many(chosen, states, used, results, show, _why(results, first, reason))
     if not all(result.cost is not None for result in results):
         raise typer.Exit(1)
+
+
+def _states(
+    puzzle: "Puzzle", state: str | None, scramble_depth: int | None, random: int, instances: "Path | None", seed: int
+) -> "States":
+    """Those that were asked for."""
+    from undershoot.experiments.instances import scrambled_instances
+    from undershoot.kernels.streams import Purpose
+
+    if state is not None:
+        return puzzle.parse(state)
+    if scramble_depth is not None:
+        return scrambled_instances(puzzle, [scramble_depth], 1, seed, Purpose.INSTANCES).states
+    return random_or_listed(puzzle, random, instances, seed).states
 
 
 def _print_json(puzzle: "Puzzle", states: "States", used: "Heuristic", results: "list[Result]", about: dict[str, Any]) -> None:
