@@ -20,8 +20,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 INNER: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 """Settings of the compiler: no references are counted."""
 INLINED: dict[str, Any] = {**INNER, "forceinline": True}
-PAGES = "studio"
-"""The part of the package in which nothing is compiled: pages may change without everything being compiled anew."""
+WITHOUT_LOOPS = ("bundles", "calibration", "cli", "experiments", "studio", "training", "workflows")
+"""Parts of the package in which nothing is compiled, and which nothing that is compiled may import: these may change without
+everything being compiled anew."""
 _njit: Any = numba.njit
 
 
@@ -35,9 +36,10 @@ def _state_of_sources() -> str:
     digest = hashlib.sha256(f"{sys.implementation.cache_tag} {numba.__version__} {np.__version__}\n".encode())
     root = Path(undershoot.__file__).parent
     for path in sorted(root.rglob("*.py")):
-        if PAGES in path.relative_to(root).parts:
+        name = path.relative_to(root).as_posix()
+        if name.split("/")[0] in WITHOUT_LOOPS:
             continue
-        digest.update(f"{path} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        digest.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return digest.hexdigest()
 
 

@@ -117,7 +117,7 @@ class MachineCode:
         function = self._function
         code = function.__code__
         enclosed = _dumps(tuple(cell.cell_contents for cell in function.__closure__ or ()))
-        parts = (self._sources, self._name, code.co_filename, code.co_firstlineno, signature, generator.magic_tuple())
+        parts = (self._sources, self._name, code.co_firstlineno, signature, generator.magic_tuple())
         digest = hashlib.sha256(repr(parts).encode())
         for data in (code.co_code, enclosed):
             digest.update(hashlib.sha256(data).digest())
