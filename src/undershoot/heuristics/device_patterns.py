@@ -118,7 +118,9 @@ class TensorLook:
         """int32[codes] for each piece."""
         self.pieces = torch.tensor(self.asked, device=moves.device)
         most = max(map(len, words))
-        self.words = torch.tensor(np.array([np.pad(row, (0, most - len(row))) for row in words]), dtype=torch.int32).to(moves.device)
+        self.words = torch.tensor(np.array([np.pad(row, (0, most - len(row))) for row in words]), dtype=torch.int32).to(
+            moves.device
+        )
         after = [moves.code_after[moves.kinds[piece]] for piece in self.asked]
         self.there = [
             torch.tensor(row[codes].ravel(), dtype=torch.int32, device=moves.device)

@@ -209,7 +209,9 @@ class CalibratedValues:
         """[G, 1] or [G, K], G groups or 1: float32 for floats, whole float64 for whole sums."""
         self.rounding = RoundingUp(heuristic.puzzle, heuristic.rounding, device)
         listed = heuristic.calibration
-        self.listed = Listed(heuristic.puzzle, listed.exceptions, listed.exception_costs, device) if len(listed.exceptions) else None
+        self.listed = (
+            Listed(heuristic.puzzle, listed.exceptions, listed.exception_costs, device) if len(listed.exceptions) else None
+        )
 
     def __call__(self, states: Tensor) -> Tensor:
         """float64[B]."""

@@ -63,9 +63,7 @@ class TensorPieces:
 
     def moved(self, codes: Tensor, rows: Tensor) -> Tensor:
         """uint8[P, B]: after the steps that `rows` tells."""
-        parts = [
-            self.after[kind][rows * self.codes[kind] + codes[piece].int()] for piece, kind in enumerate(self.kinds)
-        ]
+        parts = [self.after[kind][rows * self.codes[kind] + codes[piece].int()] for piece, kind in enumerate(self.kinds)]
         return torch.stack(parts)
 
     def is_goal(self, codes: Tensor) -> Tensor:

@@ -244,9 +244,7 @@ def make_folded_on(pattern: Pattern, device: str, making: Progress | None = None
     return fold_on(pattern, made_entries(pattern, device, making, verifying))
 
 
-def made_entries(
-    pattern: Pattern, device: str, making: Progress | None = None, verifying: Progress | None = None
-) -> Tensor:
+def made_entries(pattern: Pattern, device: str, making: Progress | None = None, verifying: Progress | None = None) -> Tensor:
     """uint8[size] on the device: made, and verified."""
     try:
         check_memory(pattern, torch.device(device))

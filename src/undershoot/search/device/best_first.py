@@ -101,7 +101,9 @@ class Searches:
         few = self.options.expand_per_step * self.steps.steps <= FEW
         kind: type[Stacks] | type[Runs] = Stacks if few else Runs
         per_step, deep = self.options.expand_per_step, self.rules.deep
-        open_list: OpenList = Stacks(lanes, per_step, deep, self.device) if kind is Stacks else Runs(per_step, deep, self.device)
+        open_list: OpenList = (
+            Stacks(lanes, per_step, deep, self.device) if kind is Stacks else Runs(per_step, deep, self.device)
+        )
         nodes = Nodes(self.packing.words, self.device, many=lanes > 1)
         return Rounds(
             self.packing, self.steps, self.values, self.rules, Lanes(lanes, self.device), nodes, open_list, self.memory

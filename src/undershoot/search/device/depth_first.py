@@ -51,9 +51,7 @@ def deepen_on_device(
     """
     states = check_request(puzzle, states, heuristic)
     check_options(replace(options, algorithm=Algorithm.IDA), 1)
-    starts = [
-        _Instance(number, start) for number, start in enumerate(starts_of(puzzle, states, heuristic, bounds))
-    ]
+    starts = [_Instance(number, start) for number, start in enumerate(starts_of(puzzle, states, heuristic, bounds))]
     expander, ended = expander_of(heuristic), 0
     for first in range(0, len(starts), TOGETHER):
         group = starts[first : first + TOGETHER]

@@ -102,10 +102,7 @@ class Reader:
         states = self.rounds.packing.unpack(nodes.words[:, flat]).to(torch.uint8).cpu().numpy()
         states = states.reshape(*actions.shape, -1)
         values = nodes.h[flat].float().cpu().numpy().reshape(actions.shape)
-        return [
-            (actions[k, row].astype(np.int32), states[k, row], values[k, row])
-            for k, row in enumerate(actions >= 0)
-        ]
+        return [(actions[k, row].astype(np.int32), states[k, row], values[k, row]) for k, row in enumerate(actions >= 0)]
 
     def _check_goals(self, goals: list[int]) -> None:
         """A heuristic that is proven says 0 of them."""

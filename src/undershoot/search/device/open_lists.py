@@ -109,6 +109,8 @@ class Stacks:
 
     def bytes_with(self, more: int, f: int, g: int) -> int:
         """With room for more, while one part is there twice."""
+        if self.used_at_most + more > len(self.node) - 1:
+            self.used_at_most = int(self.used)
         f_span, g_span = span_for(self.f_span, f), span_for(self.g_span, g)
         buckets, entries = self.lanes * f_span * g_span, self._entries_for(more)
         grown = 4 * (self.lanes * f_span + buckets * (1 if self.deep else 2) + 2 * entries)
@@ -128,8 +130,6 @@ class Stacks:
             self.held = torch.nn.functional.pad(self.held, (0, f_span - old[1]))
             self.head = self._widened(self.head, old)
             self.tail = self.tail if self.deep else self._widened(self.tail, old)
-        if self.used_at_most + more > len(self.node) - 1:
-            self.used_at_most = int(self.used)
         entries = self._entries_for(more)
         if entries > len(self.node) - 1:
             longer = entries - (len(self.node) - 1)
