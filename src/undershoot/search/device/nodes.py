@@ -4,10 +4,13 @@ Columns of one length, which grow. What is to be left out of an operation of fix
 belongs to no node.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from undershoot.kernels.fused import Fused
 
 COST_SHIFT = 40
 """`rank` has g from here on, then the arrival, and whether the node was expanded in the lowest bit."""
@@ -27,8 +30,8 @@ FACTORS = (-7046029254386353131, -2962539073087996525)
 """Odd numbers whose bits are mixed, as in `kernels.hashing`."""
 
 
-def spread(words: Tensor, lane: Tensor) -> Tensor:
-    """int64[B], not negative: mixed bits of states, int64[W, B], and of the searches that they belong to."""
+def spread(words: Sequence[Tensor], lane: Tensor) -> Tensor:
+    """int64[B], not negative: mixed bits of states, int64[B] for each word, and of the searches that they belong to."""
     mixed = lane * FACTORS[1]
     for word in words:
         mixed = (mixed ^ word) * FACTORS[0]
@@ -49,7 +52,9 @@ class Rows:
     waits: Tensor
     """bool[B]: whether it does."""
     found: Tensor
-    """int64[B]: 1 + a node; or the first row with the same new state: -1 - that row. 0 as long as it is not known."""
+    """int64[B]: 1 + a node; or the row that claimed a slot for the same state: -1 - that row. 0 as long as it is not known."""
+    slot: Tensor
+    """int64[B]: which slot it claimed."""
 
 
 class Nodes:
@@ -67,6 +72,9 @@ class Nodes:
         self.slots = torch.zeros(_slots_for(room) + 1, dtype=torch.int32, device=device)
         """int32[slots + 1]: 1 + a node, 0 for none; within a step also -1 - the row of a new state."""
         self.window = torch.arange(WINDOW, device=device)
+        looks = [Look(words, many, has_claims) for has_claims in (False, True)]
+        self.seek, self.seek_again = (Fused(look.seek, device) for look in looks)
+        self.settle = Fused(looks[1].settle, device)
 
     @property
     def columns(self) -> tuple[Tensor, ...]:
@@ -133,69 +141,46 @@ class Nodes:
 
     def rows(self, words: Tensor, lane: Tensor, waits: Tensor) -> Rows:
         """Nothing of these is known yet."""
-        return Rows(words, lane, spread(words, lane), waits.clone(), torch.zeros_like(lane))
+        nothing = torch.zeros_like(lane)
+        return Rows(words, lane, spread(list(words), lane), waits, nothing, nothing)
 
-    def look(self, rows: Rows) -> Tensor:
-        """Find the nodes of all rows that wait; where there is none, one row claims the free slot. Returns their slots, int64[B].
+    def look(self, rows: Rows) -> tuple[Tensor, int]:
+        """Find the nodes of all rows that wait; where there is none, one row claims the free slot.
 
-        It waits for the device once, and again where a look needs more than two windows.
+        Returns int64[B], the first rows of which are those that claimed one, and how many did. It waits for the device once,
+        and again where a look needs more than two windows.
         """
-        slot = torch.full_like(rows.lane, len(self.slots) - 1)
-        every = torch.arange(len(slot), device=self.device)
-        self._look_once(rows, every, slot, is_first=True)
-        self._look_once(rows, every, slot, is_first=False)
+        row = torch.arange(len(rows.lane), device=self.device)
+        for has_claims in (False, True):
+            rows.place, rows.waits, rows.found, rows.slot = self._look_once(rows, None, row, has_claims)
+        left, new, new_rows = _summary(row, rows.waits, rows.found)
+        if left:
+            self._look_on(rows, row)
+            _, new, new_rows = _summary(row, rows.waits, rows.found)
+        return new_rows, new
+
+    def _look_on(self, rows: Rows, row: Tensor) -> None:
+        """Until nothing waits any more: few do."""
         left = rows.waits.nonzero()[:, 0]
         while len(left):
-            self._look_once(rows, left, slot, is_first=False)
-            left = left[rows.waits[left]]
-        return slot
+            place, waits, found, slot = self._look_once(rows, left, row[left], True)
+            rows.place[left], rows.waits[left], rows.found[left], rows.slot[left] = place, waits, found, slot
+            left = left[waits]
 
-    def _look_once(self, rows: Rows, those: Tensor, slot: Tensor, is_first: bool) -> None:
-        """Look at the next window of slots for the rows with these numbers, int64[K].
+    def _look_once(self, rows: Rows, those: Tensor | None, row: Tensor, has_claims: bool) -> tuple[Tensor, ...]:
+        """Look at the next window of slots for rows with these numbers, or for all: their place, waits, found and slot.
 
-        is_first: no slot is claimed yet. Several rows may claim one: the last that wrote owns it. Who reads another row there
-        has its state already found, if it is the same, or looks again.
+        Several rows may claim one slot: the last that wrote owns it. Who reads another row there has its state already found, if
+        it is the same, or looks again. has_claims: whether some are claimed already.
         """
-        waits, place = rows.waits[those], rows.place[those]
-        places = (place[:, None] + self.window) & (len(self.slots) - 2)
-        occupant = self.slots[places].long()
-        ends = (occupant == 0) | self._holds(rows, those, occupant, is_first)
-        first, is_end = ends.int().argmax(1, keepdim=True), ends.any(1)
-        there, who = places.gather(1, first)[:, 0], occupant.gather(1, first)[:, 0]
-        claims = waits & is_end & (who == 0)
-        self.slots[torch.where(claims, there, len(self.slots) - 1)] = (-1 - those).int()
-        owner = torch.where(claims, self.slots[there].long(), who)
-        is_own = claims & (owner == -1 - those)
-        is_same = claims & self._same_row(rows, those, (-1 - owner).clamp_min(0))
-        is_known = is_own | is_same | (waits & is_end & (who != 0))
-        slot[those] = torch.where(is_own, there, slot[those])
-        rows.found[those] = torch.where(is_known, owner, rows.found[those])
-        rows.waits[those] = waits & ~is_known
-        rows.place[those] = torch.where(is_end, place, place + WINDOW)
-
-    def _holds(self, rows: Rows, those: Tensor, occupant: Tensor, is_first: bool) -> Tensor:
-        """bool[K, WINDOW]: whether the occupants of slots have the states of these rows."""
-        node = (occupant - 1).clamp_min(0)
-        row = None if is_first else (-1 - occupant).clamp_min(0)
-        same = occupant != 0
-        for w in range(len(self.words)):
-            held = self.words[w][node]
-            if row is not None:
-                held = torch.where(occupant < 0, rows.words[w][row], held)
-            same = same & (held == rows.words[w][those][:, None])
-        if self.many:
-            lane = self.lane[node].long()
-            if row is not None:
-                lane = torch.where(occupant < 0, rows.lane[row], lane)
-            same = same & (lane == rows.lane[those][:, None])
-        return same
-
-    def _same_row(self, rows: Rows, those: Tensor, others: Tensor) -> Tensor:
-        """bool[K]: whether two rows have the same state in the same search."""
-        same = rows.lane[those] == rows.lane[others]
-        for word in rows.words:
-            same = same & (word[those] == word[others])
-        return same
+        parts: tuple[Tensor, ...] = (rows.words, rows.lane, rows.place, rows.waits, rows.found, rows.slot)
+        if those is not None:
+            parts = tuple(part[..., those] for part in parts)
+        seek = self.seek_again if has_claims else self.seek
+        there, who, is_end, target = seek(*parts[:4], self.slots, self.words, self.lane, rows.words, rows.lane)
+        self.slots[target] = (-1 - row).int()
+        result: tuple[Tensor, ...] = self.settle(*parts, row, there, who, is_end, self.slots, rows.words, rows.lane)
+        return result
 
     def add(self, words: Tensor, lane: Tensor, h: Tensor, slot: Tensor) -> None:
         """Store K new states, int64[W, K], in the slots that they claimed; nothing has reached them yet."""
@@ -208,6 +193,86 @@ class Nodes:
             self.lane[first:end] = lane.int()
         self.slots[slot] = torch.arange(first + 1, end + 1, dtype=torch.int32, device=self.device)
         self.stored = end
+
+
+class Look:
+    """How rows are looked up, for a compiler. Looking does not write: what to write where is returned."""
+
+    def __init__(self, words: int, many: bool, has_claims: bool) -> None:
+        """words: of a state. has_claims: whether some slots may be claimed already."""
+        self.words, self.many, self.has_claims = words, many, has_claims
+
+    def seek(
+        self,
+        words: Tensor,
+        lane: Tensor,
+        place: Tensor,
+        waits: Tensor,
+        slots: Tensor,
+        held: Tensor,
+        held_lane: Tensor,
+        row_words: Tensor,
+        row_lane: Tensor,
+    ) -> tuple[Tensor, ...]:
+        """(there, who, is_end, target): the first slot of the window that is free or holds the state, 1 + its node, whether there
+        is one; and where to write the claim. held, held_lane: of nodes; row_words, row_lane: of all rows."""
+        trash = slots.shape[0] - 1
+        places = (place[:, None] + torch.arange(WINDOW, device=place.device)) & (trash - 1)
+        occupant = slots[places].long()
+        node, row = (occupant - 1).clamp_min(0), (-1 - occupant).clamp_min(0)
+        same = occupant != 0
+        for w in range(self.words):
+            other = held[w][node]
+            if self.has_claims:
+                other = torch.where(occupant < 0, row_words[w][row], other)
+            same = same & (other == words[w][:, None])
+        if self.many:
+            other = held_lane[node].long()
+            if self.has_claims:
+                other = torch.where(occupant < 0, row_lane[row], other)
+            same = same & (other == lane[:, None])
+        ends = (occupant == 0) | same
+        first, is_end = ends.int().argmax(1, keepdim=True), ends.any(1)
+        there, who = places.gather(1, first)[:, 0], occupant.gather(1, first)[:, 0]
+        return there, who, is_end, torch.where(waits & is_end & (who == 0), there, trash)
+
+    def settle(
+        self,
+        words: Tensor,
+        lane: Tensor,
+        place: Tensor,
+        waits: Tensor,
+        found: Tensor,
+        slot: Tensor,
+        row: Tensor,
+        there: Tensor,
+        who: Tensor,
+        is_end: Tensor,
+        slots: Tensor,
+        row_words: Tensor,
+        row_lane: Tensor,
+    ) -> tuple[Tensor, ...]:
+        """(place, waits, found, slot) once all claims are written."""
+        claims = waits & is_end & (who == 0)
+        owner = torch.where(claims, slots[there].long(), who)
+        is_own = claims & (owner == -1 - row)
+        other = (-1 - owner).clamp_min(0)
+        is_same = claims & (lane == row_lane[other])
+        for w in range(self.words):
+            is_same = is_same & (words[w] == row_words[w][other])
+        is_known = is_own | is_same | (waits & is_end & (who != 0))
+        place = torch.where(is_end, place, place + WINDOW)
+        return place, waits & ~is_known, torch.where(is_known, owner, found), torch.where(is_own, there, slot)
+
+
+def _summary(row: Tensor, waits: Tensor, found: Tensor) -> tuple[int, int, Tensor]:
+    """How many wait, how many claimed a slot, and these, int64[B], first. It waits for the device."""
+    is_new = found == -1 - row
+    order = is_new.cumsum(0)
+    left, new = torch.stack([waits.sum(), order[-1]]).tolist()
+    new_rows = torch.empty(len(row) + 1, dtype=torch.int64, device=row.device)
+    new_rows[torch.where(is_new, order - 1, len(row))] = row
+    return left, new, new_rows
 
 
 def _slots_for(room: int) -> int:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from undershoot.errors import UndershootError
+from undershoot.kernels.fused import Fused
 
 FIRST_SPAN = 32
 MOST_SPAN = 1 << 11
@@ -63,8 +64,8 @@ class OpenList(Protocol):
     def push(self, pushed: Pushed) -> None:
         """Into the lists; there must be room."""
 
-    def take(self, most: Tensor) -> Taken:
-        """Of each search the best, up to most, int64[L]."""
+    def take(self, most: Tensor, highest: int) -> Taken:
+        """Of each search the best, up to most, int64[L]. highest: the largest of these."""
 
     def clear(self, lanes: Tensor) -> None:
         """Empty the lists of these searches, int64[E]."""
@@ -97,6 +98,7 @@ class Stacks:
         self.used = torch.zeros((), dtype=torch.int64, device=device)
         self.used_at_most = 0
         self.lane = torch.arange(lanes, device=device)
+        self.links, self.best = Fused(self._links, device), Fused(self._best, device)
 
     @property
     def _buckets(self) -> int:
@@ -144,54 +146,76 @@ class Stacks:
 
     def push(self, pushed: Pushed) -> None:
         """Entries of one bucket are linked to each other first: those of a search are few, so each is compared with each."""
-        is_meant, count = pushed.is_meant, pushed.is_meant.shape[1]
-        bucket = (self.lane[:, None] * self.f_span + pushed.f) * self.g_span + pushed.g
-        order = torch.arange(count, device=self.device)
+        spare, nowhere = len(self.node) - 1, len(self.head) - 1
+        parts = (pushed.f, pushed.g, pushed.is_meant, self.head, self.used, spare, nowhere)
+        link, entry, following, bucket, last, self.used = self.links(self.lane, *parts)
+        self.used_at_most += pushed.number.numel()
+        self.node[entry] = pushed.number.int()
+        self.next[entry] = following
+        if self.deep:
+            self.head[last] = link
+        else:
+            is_empty = self.head[bucket] == 0
+            # Only the first of those that go into a bucket has it here.
+            self.next[torch.where(is_empty, spare, (self.tail[bucket] - 1).clamp_min(0))] = link
+            self.head[torch.where(is_empty, bucket, nowhere)] = link
+            self.tail[last] = link
+        self.head[-1] = 0
+        self.held.scatter_add_(1, pushed.f.clamp(0, self.f_span - 1), pushed.is_meant.int())
+
+    def _links(
+        self, lane: Tensor, f: Tensor, g: Tensor, is_meant: Tensor, head: Tensor, used: Tensor, spare: int, nowhere: int
+    ) -> tuple[Tensor, ...]:
+        """For each node 1 + its entry, the entry, and 1 + what follows it; the bucket whose list it continues, if it is the first
+        to go there, and the bucket if it is the last; how many entries are then used."""
+        count = f.shape[1]
+        bucket = (lane[:, None] * self.f_span + f) * self.g_span + g
+        order = torch.arange(count, device=lane.device)
         together = (bucket[:, :, None] == bucket[:, None, :]) & is_meant[:, :, None] & is_meant[:, None, :]
         before = torch.where(together & (order < order[:, None]), order, -1).amax(2)
         after = torch.where(together & (order > order[:, None]), order, count).amin(2)
         is_first, is_last = before < 0, after == count
-        link = (self.used + is_meant.flatten().cumsum(0)).view(is_meant.shape)  # 1 + the entry
-        self.used = self.used + is_meant.sum()
-        self.used_at_most += is_meant.numel()
-        spare, nowhere = len(self.node) - 1, len(self.head) - 1
+        link = used + is_meant.flatten().cumsum(0).view(is_meant.shape)
         bucket = torch.where(is_meant, bucket, nowhere)
-        entry = torch.where(is_meant, link - 1, spare)
-        self.node[entry] = pushed.number.int()
-        head = self.head[bucket].long()
         if self.deep:
-            self.next[entry] = torch.where(is_first, head, link.gather(1, before.clamp_min(0))).int()
-            self.head[torch.where(is_last, bucket, nowhere)] = link.int()
+            following = torch.where(is_first, head[bucket].long(), link.gather(1, before.clamp_min(0)))
         else:
-            self.next[entry] = torch.where(is_last, 0, link.gather(1, after.clamp_max(count - 1))).int()
-            tail = self.tail[bucket].long()
-            follows = is_meant & is_first & (head != 0)
-            self.next[torch.where(follows, tail - 1, spare)] = link.int()
-            self.head[torch.where(is_first & (head == 0), bucket, nowhere)] = link.int()
-            self.tail[torch.where(is_last, bucket, nowhere)] = link.int()
-        self.head[-1] = 0
-        f = pushed.f.clamp(0, self.f_span - 1)
-        self.held.scatter_add_(1, f, is_meant.int())
+            following = torch.where(is_last, 0, link.gather(1, after.clamp_max(count - 1)))
+        return (
+            link.int(),
+            torch.where(is_meant, link - 1, spare),
+            following.int(),
+            torch.where(is_first, bucket, nowhere),
+            torch.where(is_last, bucket, nowhere),
+            used + is_meant.sum(),
+        )
 
-    def take(self, most: Tensor) -> Taken:
+    def take(self, most: Tensor, highest: int) -> Taken:
         """One after another."""
-        parts = [self._take_one(most > turn) for turn in range(self.per_step)]
+        parts = [self._take_one(most > turn) for turn in range(highest)]
         number, f, g, is_there = (torch.stack(part, dim=1) for part in zip(*parts, strict=True))
         return Taken(number, f, g, is_there)
 
     def _take_one(self, wants: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        holds = self.held > 0
-        is_there = wants & holds.any(1)
-        f = holds.int().argmax(1)
-        layer = (self.lane * self.f_span + f) * self.g_span
-        heads = self.head[:-1].view(-1, self.g_span)[self.lane * self.f_span + f] != 0
-        g = self.g_span - 1 - heads.flip(1).int().argmax(1) if self.deep else heads.int().argmax(1)
-        bucket = torch.where(is_there, layer + g, len(self.head) - 1)
-        entry = torch.where(is_there, self.head[bucket].long() - 1, len(self.node) - 1)
+        spare, nowhere = len(self.node) - 1, len(self.head) - 1
+        bucket, entry, f, g, is_there = self.best(self.lane, wants, self.held, self.head, spare, nowhere)
         self.head[bucket] = self.next[entry]
         self.head[-1] = 0
         self.held.scatter_add_(1, f[:, None], -is_there.int()[:, None])
         return self.node[entry].long(), f, g, is_there
+
+    def _best(
+        self, lane: Tensor, wants: Tensor, held: Tensor, head: Tensor, spare: int, nowhere: int
+    ) -> tuple[Tensor, ...]:
+        """The bucket, the first entry, f and g of the best node of each search, and whether it has one and wants it."""
+        holds = held > 0
+        is_there = wants & holds.any(1)
+        f = holds.int().argmax(1)
+        layer = lane * self.f_span + f
+        heads = head[:-1].view(-1, self.g_span)[layer] != 0
+        g = self.g_span - 1 - heads.flip(1).int().argmax(1) if self.deep else heads.int().argmax(1)
+        bucket = torch.where(is_there, layer * self.g_span + g, nowhere)
+        return bucket, torch.where(is_there, head[bucket].long() - 1, spare), f, g, is_there
 
     def clear(self, lanes: Tensor) -> None:
         """Of these searches; entries are not used again."""
@@ -256,9 +280,9 @@ class Runs:
             self.runs[place].append((self.used, end))
             self.used = end
 
-    def take(self, most: Tensor) -> Taken:
+    def take(self, most: Tensor, highest: int) -> Taken:
         """The best, run by run."""
-        wanted, plan = min(int(most[0]), self.per_step), []
+        wanted, plan = highest, []
         while wanted and self.order:
             place = self.order[0]
             runs = self.runs[place]

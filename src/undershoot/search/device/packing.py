@@ -4,8 +4,6 @@ A cell takes as many bits as its values need, so that a 15-puzzle is one word. A
 word, so that neighbouring threads of a device read neighbouring states.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -68,22 +66,6 @@ class Packing:
         return (words[self.word].T >> self.shift) & self.mask
 
 
-@dataclass(frozen=True, eq=False)
-class Children:
-    """What all steps from a batch of P nodes lead to."""
-
-    words: Tensor
-    """int64[W, P, S]."""
-    legal: Tensor
-    """bool[P, S]."""
-    is_back: Tensor
-    """bool[P, S]: whether the step undoes the one that led here."""
-    price: Tensor
-    """int64[P, S]."""
-    arrival: Tensor
-    """int64[P, S]: the step and where it was taken, or where a start begins: see `Steps`."""
-
-
 class Steps:
     """The steps of a puzzle from packed states.
 
@@ -103,7 +85,7 @@ class Steps:
         self.context = torch.tensor(np.concatenate([plan.landing.ravel(), np.arange(contexts)]), device=device).long()
         """int64[arrivals]."""
         self.shifts = bool(table.shift.any())
-        most = plan.cell.shape[2]
+        most = self.changes = plan.cell.shape[2]
         is_change = np.arange(most) < plan.changes[:, :, None]
         cell = plan.cell.astype(np.int64)
         self.cell = torch.tensor(cell.reshape(-1, most), device=device)
@@ -123,20 +105,22 @@ class Steps:
         first = torch.full((len(states),), self.contexts * self.steps, device=states.device)
         return first if self.table.cursor is None else first + (states == self.table.cursor).int().argmax(1)
 
-    def children(self, words: Tensor, arrival: Tensor) -> Children:
-        """By every step from int64[W, P], reached as int64[P] says."""
+    def children(self, words: Tensor, arrival: Tensor) -> tuple[Tensor, ...]:
+        """By every step from int64[W, P], reached as int64[P] says: their words int64[W, P * S], what the step costs int64[P, S],
+        how they are reached int64[P, S], whether the step is legal and whether it leads back, bool[P, S]."""
         count = words.shape[1]
         cells = self.packing.unpack(words)
         rows = self.context[arrival][:, None] * self.steps + self.step
-        shape = (count, self.steps, self.cell.shape[1])
+        shape = (count, self.steps, self.changes)
         before = cells.gather(1, self.cell[rows].view(count, -1)).view(shape)
         after = cells.gather(1, self.origin[rows].view(count, -1)).view(shape)
         if self.shifts:
             after = after + self.added[rows]
             after = torch.where(after >= self.modulus[rows], after - self.modulus[rows], after)
         change = after - before
-        grown = torch.stack([words[w][:, None] + (change * self.weight[w][rows]).sum(2) for w in range(len(words))])
-        return Children(grown, self.legal[rows], self.step == self.back[arrival][:, None], self.price[rows], rows)
+        parts = [words[w][:, None] + (change * self.weight[w][rows]).sum(2) for w in range(self.packing.words)]
+        is_back = self.step == self.back[arrival][:, None]
+        return torch.stack(parts).flatten(1), self.price[rows], rows, self.legal[rows], is_back
 
     def is_goal(self, words: Tensor) -> Tensor:
         """bool[B], of int64[W, B]."""

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from undershoot.heuristics.device_values import Values
+from undershoot.kernels.fused import Fused
 from undershoot.search.device.lanes import (
     NEVER,
     OVER_BUDGET,
@@ -20,9 +21,9 @@ from undershoot.search.device.lanes import (
     Lanes,
     Rules,
 )
-from undershoot.search.device.nodes import CLOSED, COST_SHIFT, MOST_COST, NO_RANK, Nodes, Rows
+from undershoot.search.device.nodes import CLOSED, COST_SHIFT, MOST_COST, NO_RANK, Nodes, Rows, spread
 from undershoot.search.device.open_lists import OpenList, Pushed, Taken, span_for
-from undershoot.search.device.packing import Children, Packing, Steps
+from undershoot.search.device.packing import Packing, Steps
 
 MOST_VALUE = 32_000
 """Of a heuristic: kept in 16 bits."""
@@ -47,37 +48,48 @@ class TooDearError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Which of the nodes that were taken are expanded."""
+    """Which of the nodes that were taken, P = L * k, are expanded, and what becomes of the searches."""
 
     taken: Taken
     words: Tensor
-    """int64[W, L * k]."""
-    rank: Tensor
-    """int64[L, k]."""
-    is_goal: Tensor
-    """bool[L, k]."""
+    """int64[W, P]."""
+    arrival: Tensor
+    """int64[P]: see `Steps`."""
+    closed: Tensor
+    """int64[P]: `rank` of the nodes once they are expanded."""
+    target: Tensor
+    """int64[P]: where to write that."""
+    level: Tensor
+    """int64[L, k]: f, rounded down."""
     is_expanded: Tensor
     """bool[L, k]; goals, too."""
+    has_children: Tensor
+    """bool[P]: without goals."""
     status: Tensor
-    """int64[L]: afterwards."""
+    """int64[L], afterwards; the others likewise."""
+    expanded: Tensor
+    incumbent: Tensor
+    goal: Tensor
 
 
 @dataclass(frozen=True, eq=False)
 class Brood:
-    """Their children, M = L * k * S rows."""
+    """Their children, M = P * S rows."""
 
-    children: Children
     made: Tensor
     """bool[M]: the others are steps that are not legal, or lead back."""
     cost: Tensor
     """int64[M]: g."""
+    rank: Tensor
+    """int64[M]: what a node that is reached so has."""
+    generated: Tensor
+    """int64[P]: how many children each parent has."""
     rows: Rows
-    slot: Tensor
-    """int64[M]: the place in the index of those that are new."""
     new: Tensor
     """int64[N]: the rows that are, one for each state."""
+    states: Tensor
+    """int64[N, n]: of these; and their values, float64[N]."""
     h: Tensor
-    """float64[N]: of these."""
 
 
 class Rounds:
@@ -97,45 +109,49 @@ class Rounds:
         self.packing, self.steps, self.values, self.rules = packing, steps, values, rules
         self.lanes, self.nodes, self.open, self.memory = lanes, nodes, open_list, memory
         self.peak_bytes = 0
-        self.most_h = 0
+        self.most_h, self.most_left = 0, rules.most_expanded
         self.expanding: Tensor | None = None
         """int64[P]: nodes that count as open, since their children may not all be stored."""
+        self.judged, self.made = Fused(self._judged, lanes.device), Fused(self._made, lanes.device)
+        self.bids, self.won = Fused(self._bids, lanes.device), Fused(self._won, lanes.device)
 
     def begin(self, where: Tensor, keys: Tensor, states: Tensor) -> None:
         """Let searches begin in these lanes, int64[E], from states, int64[E, n]; their nodes have these keys."""
-        count = len(where)
-        h = self._checked(states)
-        self._make_room(count + self.lanes.count, *self._highest(h, torch.zeros_like(keys)))
+        count, rules = len(where), self.rules
+        h = self.values(states).double()
+        f, _, _, _ = self._read(h, states, torch.zeros_like(keys), keys, keys)
+        self._make_room(count + self.lanes.count, f, 0)
         words = self.packing.pack(states)
         rows = self.nodes.rows(words, keys, torch.ones_like(keys, dtype=torch.bool))
-        slot = self.nodes.look(rows)
+        self.nodes.look(rows)
         first = self.nodes.stored
-        self.nodes.add(words, keys, h, slot)
+        self.nodes.add(words, keys, h, rows.slot)
         numbers = torch.arange(first, first + count, device=keys.device)
         self.nodes.rank[numbers] = self.steps.begin(states) << 1
         self.lanes.begin(where, keys, numbers)
         self.open.clear(where)
         pushed = torch.full((self.lanes.count, 1), self.nodes.room, device=keys.device)
         pushed[where, 0] = numbers
-        f = torch.zeros_like(pushed)
-        f[where, 0] = (self.rules.h_factor * h).long()
-        self.open.push(Pushed(pushed, f, torch.zeros_like(pushed), pushed < self.nodes.room))
+        f_of = torch.zeros_like(pushed)
+        f_of[where, 0] = (rules.h_factor * h).long()
+        self.open.push(Pushed(pushed, f_of, torch.zeros_like(pushed), pushed < self.nodes.room))
+        self.most_left = rules.most_expanded
 
     def step(self) -> int:
-        """One round. Returns how many searches were running when it began."""
+        """One round. Returns how many searches go on."""
         children = self.lanes.count * self.rules.per_step * self.steps.steps
         self._make_room(children, 0, 0)
         choice = self._choose()
         brood = self._brood(choice)
-        f, g = self._highest(brood.h, torch.where(brood.made, brood.cost, 0))
+        g_made = torch.where(brood.made, brood.cost, 0)
+        f, g, running, expanded = self._read(brood.h, brood.states, g_made, choice.status, choice.expanded)
         if g > MOST_COST:
             raise TooDearError
         self._make_room(0, f, g)
-        running = int((self.lanes.status == RUNNING).sum())
         self.expanding = torch.where(choice.is_expanded, choice.taken.number, self.nodes.room).flatten()
         self._expand(choice)
         self._store(choice, brood)
-        self.expanding = None
+        self.expanding, self.most_left = None, self.rules.most_expanded - expanded
         return running
 
     def _make_room(self, more: int, f: int, g: int) -> None:
@@ -148,72 +164,112 @@ class Rounds:
         self.lanes.widen(span_for(1, f // self.rules.g_factor))
         self.peak_bytes = max(self.peak_bytes, self.nodes.bytes + self.open.bytes)
 
-    def _highest(self, h: Tensor, g: Tensor) -> tuple[int, int]:
-        """The largest f and g that can come up."""
+    def _read(self, h: Tensor, states: Tensor, g: Tensor, status: Tensor, expanded: Tensor) -> tuple[int, int, int, int]:
+        """What the processor has to know: the largest f and g that can come up, how many searches go on, and the least that one
+        of them expanded. A value that cannot be is refused. h: of states, int64[B, n]."""
         least = torch.zeros(1, dtype=torch.float64, device=h.device)
-        highest = torch.stack([torch.cat([h, least]).amax(), g.amax().double()]).tolist()
-        self.most_h = max(self.most_h, int(highest[0]))
-        return int(self.rules.g_factor * highest[1] + self.rules.h_factor * self.most_h), int(highest[1])
-
-    def _checked(self, states: Tensor) -> Tensor:
-        """float64[B]: values, of states, int64[B, n]."""
-        values = self.values(states).double()
-        is_right = (values >= self.rules.least_value) & (values <= MOST_VALUE) & (values == values.floor())
-        if not bool(is_right.all()):
-            row = int((~is_right).int().argmax())
-            raise WrongValueError(states[row], float(values[row]))
-        return values
+        is_wrong = ~((h >= self.rules.least_value) & (h <= MOST_VALUE) & (h == h.floor()))
+        runs = status == RUNNING
+        numbers = (is_wrong.sum(), torch.cat([h, least]).amax(), g.amax(), runs.sum(), expanded.amin())
+        wrong, highest, most_g, running, least_expanded = torch.stack([number.double() for number in numbers]).tolist()
+        if wrong:
+            row = int(is_wrong.int().argmax())
+            raise WrongValueError(states[row], float(h[row]))
+        self.most_h = max(self.most_h, int(highest))
+        most_f = self.rules.g_factor * int(most_g) + self.rules.h_factor * self.most_h
+        return most_f, int(most_g), int(running), int(least_expanded)
 
     def _choose(self) -> Choice:
-        """Take the best nodes. A search ends if it has none, none below its best solution, or may expand no more."""
-        lanes, rules = self.lanes, self.rules
-        runs = lanes.status == RUNNING
+        """Take the best nodes, and see what follows."""
+        lanes, nodes, rules = self.lanes, self.nodes, self.rules
         left = rules.most_expanded - lanes.expanded
-        taken = self.open.take(torch.where(runs, left.clamp(1, rules.per_step), 0))
-        rank = self.nodes.rank[taken.number]
-        is_current = taken.is_there & (rank >> COST_SHIFT == taken.g) & (rank & CLOSED == 0)
-        words = self.nodes.words[:, taken.number.flatten()]
+        most = torch.where(lanes.status == RUNNING, left.clamp(1, rules.per_step), 0)
+        taken = self.open.take(most, max(1, min(self.most_left, rules.per_step)))
+        words = nodes.words[:, taken.number.flatten()]
+        parts = (taken.number, taken.f, taken.g, taken.is_there, nodes.rank[taken.number])
+        columns = (lanes.status, lanes.expanded, lanes.incumbent, lanes.goal)
+        return Choice(taken, words, *self.judged(words, *parts, *columns, nodes.room))
+
+    def _judged(
+        self,
+        words: Tensor,
+        number: Tensor,
+        f: Tensor,
+        g: Tensor,
+        is_there: Tensor,
+        rank: Tensor,
+        status: Tensor,
+        expanded: Tensor,
+        incumbent: Tensor,
+        goal: Tensor,
+        nowhere: int,
+    ) -> tuple[Tensor, ...]:
+        """The fields of `Choice` from `arrival` on. A search ends if it has no node, none below its best solution, or may expand
+        no more."""
+        rules = self.rules
+        is_current = is_there & (rank >> COST_SHIFT == g) & (rank & CLOSED == 0)
         is_goal = self.steps.is_goal(words).view(rank.shape) & is_current
-        reached = torch.where(is_goal, taken.g, NEVER)
-        best = torch.minimum(lanes.incumbent[:, None], reached.cummin(1)[0])
-        best_before = torch.cat([lanes.incumbent[:, None], best[:, :-1]], dim=1)
-        is_wanted = is_current & (taken.f < best_before * rules.g_factor)
-        is_empty, is_stale = ~taken.is_there.any(1), ~is_current.any(1)
-        is_over = is_empty | ~(is_stale | is_wanted.any(1))
-        ends = torch.where(lanes.incumbent < NEVER, SOLVED, UNSOLVABLE)
-        status = torch.where(is_over, ends, torch.where(is_wanted.any(1) & (left <= 0), OVER_BUDGET, RUNNING))
-        is_expanded = is_wanted & (left > 0)[:, None]
+        before = incumbent[:, None]
+        if rank.shape[1] > 1:
+            best = torch.minimum(before, torch.where(is_goal, g, NEVER).cummin(1)[0])
+            before = torch.cat([before, best[:, :-1]], dim=1)
+        is_wanted = is_current & (f < before * rules.g_factor)
+        has_wanted, may = is_wanted.any(1), expanded < rules.most_expanded
+        is_over = ~is_there.any(1) | (is_current.any(1) & ~has_wanted)
+        ends = torch.where(incumbent < NEVER, SOLVED, UNSOLVABLE)
+        after = torch.where(is_over, ends, torch.where(has_wanted & ~may, OVER_BUDGET, RUNNING))
+        is_expanded = is_wanted & may[:, None]
+        reached = is_expanded & is_goal
         if rules.per_step == 1:
-            status = torch.where((is_expanded & is_goal).any(1), SOLVED, status)
-        return Choice(taken, words, rank, is_goal, is_expanded, torch.where(runs, status, lanes.status))
+            after = torch.where(reached.any(1), SOLVED, after)
+        cost, which = torch.where(reached, g, NEVER).min(1)
+        goal = torch.where(cost < incumbent, number.gather(1, which[:, None])[:, 0], goal)
+        flat, has_children = is_expanded.flatten(), (is_expanded & ~is_goal).flatten()
+        return (
+            torch.where(has_children, (rank.flatten() >> 1) & ARRIVAL, 0),
+            rank.flatten() | CLOSED,
+            torch.where(flat, number.flatten(), nowhere),
+            torch.div(f, rules.g_factor, rounding_mode="floor"),
+            is_expanded,
+            has_children,
+            torch.where(status == RUNNING, after, status),
+            expanded + is_expanded.sum(1),
+            torch.minimum(incumbent, cost),
+            goal,
+        )
 
     def _brood(self, choice: Choice) -> Brood:
         """Make the children, look them up, and evaluate those that are new."""
-        arrival = (choice.rank.flatten() >> 1) & ARRIVAL
-        parents = (choice.is_expanded & ~choice.is_goal).flatten()
-        arrival = torch.where(parents, arrival, 0)
-        children = self.steps.children(choice.words, arrival)
-        made = (children.legal & ~children.is_back & parents[:, None]).flatten()
-        cost = (choice.taken.g.flatten()[:, None] + children.price).flatten()
-        lane = self.lanes.key.repeat_interleave(len(made) // self.lanes.count, output_size=len(made))
-        rows = self.nodes.rows(children.words.flatten(1), lane, made)
-        slot = self.nodes.look(rows)
-        new = (rows.found == -1 - torch.arange(len(made), device=made.device)).nonzero()[:, 0]
-        h = self._checked(self.packing.unpack(rows.words[:, new]))
-        return Brood(children, made, cost, rows, slot, new, h)
+        words, lane, place, made, cost, rank, generated = self.made(
+            choice.words, choice.arrival, choice.has_children, choice.taken.g, self.lanes.key
+        )
+        nothing = torch.zeros_like(lane)
+        rows = Rows(words, lane, place, made, nothing, nothing)
+        order, count = self.nodes.look(rows)
+        new = order[:count]
+        states = self.packing.unpack(words[:, new])
+        return Brood(made, cost, rank, generated, rows, new, states, self.values(states).double())
+
+    def _made(self, words: Tensor, arrival: Tensor, has_children: Tensor, g: Tensor, key: Tensor) -> tuple[Tensor, ...]:
+        """Words, the searches they belong to, and where the look begins; the fields of `Brood` up to `generated`."""
+        child_words, price, reached, legal, is_back = self.steps.children(words, arrival)
+        lane = key[:, None].expand(-1, price.numel() // key.shape[0]).flatten()
+        cost = (g.flatten()[:, None] + price).flatten()
+        made = (legal & ~is_back & has_children[:, None]).flatten()
+        rank = (cost << COST_SHIFT) | (reached.flatten() << 1)
+        words_of_row = [child_words[w] for w in range(self.packing.words)]
+        generated = (legal & has_children[:, None]).sum(1)
+        return child_words, lane, spread(words_of_row, lane), made, cost, rank, generated
 
     def _expand(self, choice: Choice) -> None:
         """Close the nodes, and note goals."""
-        lanes, taken, is_expanded = self.lanes, choice.taken, choice.is_expanded
-        self.nodes.rank[torch.where(is_expanded, taken.number, self.nodes.room)] = choice.rank | CLOSED
-        self.nodes.rank[self.nodes.room] = NO_RANK
-        lanes.status = choice.status
-        lanes.expanded = lanes.expanded + is_expanded.sum(1)
-        level = torch.div(taken.f, self.rules.g_factor, rounding_mode="floor")
-        lanes.by_f.scatter_add_(1, level.clamp_max(lanes.by_f.shape[1] - 1), is_expanded.int())
-        cost, which = torch.where(choice.is_goal & is_expanded, taken.g, NEVER).min(1)
-        lanes.goal = torch.where(cost < lanes.incumbent, taken.number.gather(1, which[:, None])[:, 0], lanes.goal)
-        lanes.incumbent = torch.minimum(lanes.incumbent, cost)
+        lanes, rank = self.lanes, self.nodes.rank
+        rank[choice.target] = choice.closed
+        rank[-1] = NO_RANK
+        lanes.status, lanes.expanded = choice.status, choice.expanded
+        lanes.incumbent, lanes.goal = choice.incumbent, choice.goal
+        level = choice.level.clamp_max(lanes.by_f.shape[1] - 1)
+        lanes.by_f.scatter_add_(1, level, choice.is_expanded.int())
 
     def _store(self, choice: Choice, brood: Brood) -> None:
         """Store new nodes, and let what is new or reached more cheaply be open.
@@ -221,28 +277,39 @@ class Rounds:
         Of several ways to one node the cheapest counts, and of these the first: each bids its cost and its row, and who reads
         its own bid has won.
         """
-        nodes, lanes, found, nowhere = self.nodes, self.lanes, brood.rows.found, self.nodes.room
-        first, row = nodes.stored, torch.arange(len(found), device=found.device)
-        nodes.add(brood.rows.words[:, brood.new], brood.rows.lane[brood.new], brood.h, brood.slot[brood.new])
-        number = torch.full_like(found, nowhere)
-        number[brood.new] = torch.arange(first, nodes.stored, device=found.device)
-        node = torch.where(found > 0, found - 1, number[(-1 - found).clamp_min(0)])
-        node = torch.where(brood.made, node, nowhere)
-        before = nodes.rank[node]
-        is_better = brood.made & (brood.cost < before >> COST_SHIFT)
-        bid = (brood.cost << COST_SHIFT) | (row << 1)
-        nodes.rank.scatter_reduce_(0, torch.where(is_better, node, nowhere), torch.where(is_better, bid, NO_RANK), "amin")
-        wins = is_better & (nodes.rank[node] == bid)
-        target = torch.where(wins, node, nowhere)
-        nodes.rank[target] = (brood.cost << COST_SHIFT) | (brood.children.arrival.flatten() << 1)
-        nodes.rank[nowhere] = NO_RANK
+        nodes, lanes, found, new = self.nodes, self.lanes, brood.rows.found, brood.new
+        first = nodes.stored
+        nodes.add(brood.rows.words[:, new], brood.rows.lane[new], brood.h, brood.rows.slot[new])
+        number = torch.full_like(found, nodes.room)
+        number[new] = torch.arange(first, nodes.stored, device=found.device)
+        node, before, bid, target = self.bids(found, number, brood.made, brood.cost, nodes.rank, nodes.room)
+        nodes.rank.scatter_reduce_(0, target, bid, "amin")
+        wins, target, f, reopened = self.won(node, before, bid, brood.cost, nodes.rank, nodes.h, nodes.room)
+        nodes.rank[target] = brood.rank
+        nodes.rank[-1] = NO_RANK
         parent = choice.taken.number.flatten().repeat_interleave(self.steps.steps, output_size=len(found))
         nodes.parent[target] = parent.int()
         by_lane = (lanes.count, -1)
-        lanes.reopened = lanes.reopened + (wins & (before & CLOSED == 1)).view(by_lane).sum(1)
-        is_new = torch.zeros_like(found).index_fill_(0, brood.new, 1)
-        lanes.evaluated = lanes.evaluated + is_new.view(by_lane).sum(1)
-        parents = (choice.is_expanded & ~choice.is_goal).flatten()[:, None]
-        lanes.generated = lanes.generated + (brood.children.legal & parents).view(by_lane).sum(1)
-        f = self.rules.g_factor * brood.cost + self.rules.h_factor * nodes.h[node].long()
+        counts = torch.stack([reopened, number < nodes.room]).view(2, *by_lane).sum(2)
+        lanes.reopened, lanes.evaluated = lanes.reopened + counts[0], lanes.evaluated + counts[1]
+        lanes.generated = lanes.generated + brood.generated.view(by_lane).sum(1)
         self.open.push(Pushed(*(part.view(by_lane) for part in (node, f, brood.cost, wins))))
+
+    @staticmethod
+    def _bids(found: Tensor, number: Tensor, made: Tensor, cost: Tensor, rank: Tensor, nowhere: int) -> tuple[Tensor, ...]:
+        """Of each row the node, its rank before, the bid, and where that goes; a row that offers nothing bids nothing."""
+        node = torch.where(found > 0, found - 1, number[(-1 - found).clamp_min(0)])
+        node = torch.where(made, node, nowhere)
+        before = rank[node]
+        is_better = made & (cost < before >> COST_SHIFT)
+        row = torch.arange(found.shape[0], device=found.device)
+        bid = torch.where(is_better, (cost << COST_SHIFT) | (row << 1), NO_RANK)
+        return node, before, bid, torch.where(is_better, node, nowhere)
+
+    def _won(
+        self, node: Tensor, before: Tensor, bid: Tensor, cost: Tensor, rank: Tensor, h: Tensor, nowhere: int
+    ) -> tuple[Tensor, ...]:
+        """Which rows won, the nodes that they lead to now, f, and whether these had been expanded."""
+        wins = (bid != NO_RANK) & (rank[node] == bid)
+        f = self.rules.g_factor * cost + self.rules.h_factor * h[node].long()
+        return wins, torch.where(wins, node, nowhere), f, wins & (before & CLOSED == 1)
