@@ -89,7 +89,7 @@ def scaled(name: str, seed: int, high: float, guarantee: Guarantee) -> Given:
 
     def formula(states: States) -> F32:
         rows, true_cost = table.look_up(states)
-        return np.floor(true_cost * factors[rows]).astype(np.float32)
+        return np.asarray(np.floor(true_cost * factors[rows]), dtype=np.float32)
 
     return Given(puzzle.table.fingerprint, formula, "scaled", guarantee)
 
@@ -162,17 +162,22 @@ def test_many_nodes_a_step_give_true_costs_and_bounds(name: str, per_step: int, 
     states = table.states_of_rows(0, table.states)[:: 9 if per_step < 16 else 40]
     truth = table.distance(states).tolist()
     guide = scaled(name, 3, 1.0, PROVEN)
-    for settings in ({}, {"ties": us.Ties.SHALLOW}, {"max_expanded": 13}, {"weight": 2.0}):
-        options = us.SearchOptions(expand_per_step=per_step, **settings)  # type: ignore[arg-type]
+    usual = us.SearchOptions(expand_per_step=per_step)
+    for options in (
+        usual,
+        replace(usual, ties=us.Ties.SHALLOW),
+        replace(usual, max_expanded=13),
+        replace(usual, weight=2.0),
+    ):
         for result, cost in zip(astar_on_device(puzzle, states, guide, options, device), truth, strict=True):
             assert result.lower_bound <= cost
-            assert result.expanded <= settings.get("max_expanded", 10**9)
-            if "weight" not in settings and result.status is us.Status.SOLVED:
+            assert options.max_expanded is None or result.expanded <= options.max_expanded
+            if options.weight == 1 and result.status is us.Status.SOLVED:
                 assert (result.cost, result.optimality.kind) == (cost, OptimalityKind.PROVEN)
             elif result.cost is not None:
                 assert cost <= result.cost
                 assert result.status is not us.Status.SOLVED or result.cost <= 2 * cost
-            assert (result.status is us.Status.SOLVED) or "max_expanded" in settings
+            assert result.status is us.Status.SOLVED or options.max_expanded is not None
 
 
 @ON_DEVICES
@@ -259,7 +264,7 @@ def test_lower_bounds_are_true_whatever_limit_strikes(limit: dict[str, float], p
 
 
 @ON_DEVICES
-@pytest.mark.parametrize("per_step", [1, 100])
+@pytest.mark.parametrize("per_step", [16, 100])
 def test_the_memory_limit_is_honoured_and_used(per_step: int, device: str) -> None:
     puzzle, limit = us.puzzle("tiles-4x4-blank-first"), 1 << 20
     state = puzzle.parse("14 13 15 7 11 12 9 5 6 0 2 1 4 8 10 3")
@@ -269,6 +274,45 @@ def test_the_memory_limit_is_honoured_and_used(per_step: int, device: str) -> No
     assert (result.status, result.cost) == (us.Status.MEMORY, None)
     assert 41 <= result.lower_bound <= 57
     assert 0.3 * limit < searches.peak_bytes <= limit
+
+
+@ON_DEVICES
+def test_the_memory_limit_strikes_only_those_that_reach_it(device: str) -> None:
+    puzzle = us.puzzle("tiles-4x4-blank-first")
+    hard = puzzle.parse("14 13 15 7 11 12 9 5 6 0 2 1 4 8 10 3")
+    easy = us.scramble(puzzle.table, np.full(60, 9), 1).states
+    states, base = np.concatenate([easy[:20], hard, hard, easy[20:]]), us.heuristic(puzzle, "base")
+    options = us.SearchOptions(max_memory=1 << 20)
+    found = astar_on_device(puzzle, states, base, options, device)
+    expected = astar_on_device(puzzle, states, base, us.SearchOptions(max_expanded=400), device)
+    is_hard = np.arange(len(states)) // 2 == 10
+    for one, other, hopeless in zip(found, expected, is_hard.tolist(), strict=True):
+        assert one.status is (us.Status.MEMORY if hopeless else us.Status.SOLVED)
+        assert hopeless or seen(one) == seen(other)
+        assert not hopeless or (one.expanded > 1000 and one.lower_bound <= 57)
+
+
+@ON_DEVICES
+@pytest.mark.parametrize("ties", us.Ties)
+def test_what_is_forgotten_changes_nothing(ties: us.Ties, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    states, base = puzzle.sample(40, 2), us.heuristic(puzzle, "linear-conflict")
+    monkeypatch.setitem(best_first.LOCK_STEP, device, 8)
+    forgotten, forget = [], Nodes.forget
+
+    def noted(nodes: Nodes, is_kept: torch.Tensor) -> torch.Tensor:
+        forgotten.append(int((~is_kept).sum()))
+        return forget(nodes, is_kept)
+
+    monkeypatch.setattr(Nodes, "forget", noted)
+    options = us.SearchOptions(ties=ties, max_expanded=300)
+    expected = us.solve_many(puzzle, states, Outside(base), options)
+    found = astar_on_device(puzzle, states, base, replace(options, max_memory=1 << 20), device)
+    assert forgotten
+    is_whole = [one.status is not us.Status.MEMORY for one in found]
+    assert sum(is_whole) > 30
+    for one, other, whole in zip(found, expected, is_whole, strict=True):
+        assert not whole or seen(one) == seen(other)
 
 
 @ON_DEVICES
@@ -322,8 +366,8 @@ def test_what_a_device_cannot_do_is_said_in_one_sentence(device: str, monkeypatc
         patch.setattr(packing, "MOST_WORDS", 2)
         with pytest.raises(NotAvailable, match="at most 2 words of 64 bits, and a state of cube-3x3 takes 3; leave out"):
             astar_on_device(large, large.table.goals, us.heuristic(large, "base"), us.SearchOptions(), device)
+    fraction = replace(Given(puzzle.table.fingerprint, base), rounding=Rounding.NONE)
     with pytest.raises(NotAvailable, match="goes by whole values, and given gives others"):
-        fraction = replace(Given(puzzle.table.fingerprint, base), rounding=Rounding.NONE)
         astar_on_device(puzzle, puzzle.table.goals, fraction, us.SearchOptions(), device)
     with pytest.raises(us.UndershootError, match=r"the weight \(--weight\) is 1.23456; on a device f is whole"):
         astar_on_device(puzzle, puzzle.table.goals, base, us.SearchOptions(weight=1.23456), device)

@@ -1,7 +1,7 @@
 """Heuristics as tensor operations, for searches that never leave a device: values of states, int64[B, n], where these are.
 
-What is evaluated here says what the heuristic says: whole numbers to the bit. A network of floats may differ in the last digits,
-as everywhere; so one of which something is known on the cores is asked there, and so is every heuristic that is not known here.
+What is evaluated here says what the heuristic says: whole numbers to the bit. A network of floats may differ in the last
+digits; so one of which something is known on the cores is asked there, and so is every heuristic that is not known here.
 """
 
 from collections.abc import Callable, Sequence
@@ -60,14 +60,22 @@ def _known(puzzle: Problem, heuristic: Heuristic, device: torch.device) -> Value
             return PatternValues(heuristic)
         case NeuralHeuristic() | CudaHeuristic() | CalibratedHeuristic():
             return _learned(puzzle, heuristic, device)
-        case Largest():
-            members = [_known(puzzle, member, device) for member in heuristic.members]
-            known = [member for member in members if member is not None]
-            return Larger(known) if len(known) == len(members) else None
-        case Rounded():
-            inner = _known(puzzle, heuristic.inner, device)
-            return None if inner is None else RoundedValues(inner, RoundingUp(puzzle, heuristic.rounding, device))
+        case Largest() | Rounded():
+            return _joined(puzzle, heuristic, device)
     return None
+
+
+def _joined(puzzle: Problem, heuristic: Largest | Rounded, device: torch.device) -> Values | None:
+    """Made from others, if all of these are known."""
+    members = heuristic.members if isinstance(heuristic, Largest) else (heuristic.inner,)
+    known = [values for values in (_known(puzzle, member, device) for member in members) if values is not None]
+    if len(known) < len(members):
+        return None
+    return (
+        Larger(known)
+        if isinstance(heuristic, Largest)
+        else RoundedValues(known[0], RoundingUp(puzzle, heuristic.rounding, device))
+    )
 
 
 def _learned(
@@ -158,7 +166,7 @@ class Outputs:
     def __call__(self, states: Tensor) -> Tensor:
         """Some at a time; in full precision, whatever is set outside."""
         with torch.no_grad(), full_precision():
-            parts = states.split(AT_ONCE[states.device.type])
+            parts = torch.split(states, AT_ONCE[states.device.type])
             return self._outputs(states) if len(parts) == 1 else torch.cat([self._outputs(part) for part in parts])
 
     def _outputs(self, states: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ With one node a step, every search makes the expansions that A* on the processor
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import torch
@@ -33,6 +33,8 @@ LOCK_STEP = {"cuda": 1 << 14, "cpu": 1 << 11}
 """Searches that run together, at most."""
 COMPARED = {"cuda": 1 << 26, "cpu": 1 << 22}
 """Pairs of children that are compared with each other in a step, at most: those of each search with each other."""
+ROOM_TO_BEGIN = 1 << 15
+"""Bytes that a search should have, at least, when it begins."""
 FEW = 64
 """Searches run together if each makes at most so many children in a step; otherwise one after another."""
 
@@ -59,10 +61,9 @@ def astar_on_device(
             "(undershoot calibrate --rounding integer), or leave out --device"
         )
     results: list[Result | None] = [None] * len(states)
-    searches, done = Searches(puzzle, states, heuristic, options, torch.device(device)), 0
-    for instance, result in searches.run():
+    searches = Searches(puzzle, states, heuristic, options, torch.device(device))
+    for done, (instance, result) in enumerate(searches.run(), start=1):
         results[instance] = result
-        done += 1
         if progress is not None:
             progress(done)
     return [result for result in results if result is not None]
@@ -80,13 +81,14 @@ class Searches:
         self.values = values_on(puzzle, heuristic, device)
         self.rules = rules_of(options)
         self.memory = memory_of(options, device)
-        self.queue = iter(range(len(starts)))
+        self.queue: Iterator[int] = iter(range(len(starts)))
         self.watching = Watching(options.watch)
         self.peak_bytes = 0
         children = options.expand_per_step * self.steps.steps
         self.at_once = 1
         if children <= FEW:
-            self.at_once = max(1, min(LOCK_STEP[device.type], COMPARED[device.type] // children**2, len(starts)))
+            most = min(COMPARED[device.type] // children**2, self.memory // ROOM_TO_BEGIN, len(starts))
+            self.at_once = max(1, min(LOCK_STEP[device.type], most))
 
     def run(self) -> Iterator[tuple[int, Result]]:
         """Yields the number of an instance and its result, as they end."""
@@ -121,17 +123,61 @@ class _Group:
         self.instance: I64 = np.full(len(instances), -1, dtype=np.int64)
         """int64[L]: that each lane is for; -1 for none."""
         self.began = np.zeros(len(instances))
+        self.is_short = False
+        """Whether there was no room for another step."""
 
     def run(self) -> Iterator[tuple[int, Result]]:
-        """Until none is left in the group."""
-        running = self._begin(np.arange(len(self.instances)), self.instances)
+        """Until none is left in the group; from the queue others follow those that ended."""
+        running = self._begin_all()
         while running:
             running = self._step()
             ended = int((self.instance >= 0).sum()) - running
-            if ended and (ended * 16 >= len(self.instance) or not running):
+            if ended and (ended * 16 >= len(self.instance) or not running or self.is_short):
                 yield from self._report()
+                running += self._follow() if running and not self.is_short else 0
+            if self.is_short:
+                running = self._make_space()
+                yield from self._report()
+                self._forget()
             elif running:
                 self.searches.watching.look(self._glimpse)
+
+    def _begin_all(self) -> int:
+        """Or one, if there is no room for more; the others go back to the queue."""
+        try:
+            return self._begin(np.arange(len(self.instances)), self.instances)
+        except (NoRoomError, torch.cuda.OutOfMemoryError):
+            self.instance[:] = -1
+            self.searches.queue = chain(self.instances[1:], self.searches.queue)
+            return self._begin(np.arange(1), self.instances[:1])
+
+    def _follow(self) -> int:
+        """Let the next instances begin in the lanes that are free, as far as there is room. Returns how many."""
+        free = np.flatnonzero(self.instance < 0)
+        instances = list(islice(self.searches.queue, len(free)))
+        if instances:
+            try:
+                self._begin(free[: len(instances)], instances)
+            except (NoRoomError, torch.cuda.OutOfMemoryError):
+                self.instance[free] = -1
+                self.searches.queue = chain(instances, self.searches.queue)
+                return 0
+        return len(instances)
+
+    def _make_space(self) -> int:
+        """Where no search left anything to forget, those end that hold most. Returns how many go on."""
+        lanes = self.rounds.lanes
+        runs = lanes.status == RUNNING
+        held = torch.where(runs, lanes.evaluated, 0)
+        if int(held.sum()) * 4 > self.rounds.nodes.stored * 3:
+            lanes.stop(held * 2 >= held.max(), OUT_OF_MEMORY)
+        return int((lanes.status == RUNNING).sum())
+
+    def _forget(self) -> None:
+        """What the searches held that have ended."""
+        self.is_short = False
+        if (self.instance >= 0).any():
+            self.rounds.forget_others()
 
     def _begin(self, lanes: I64, instances: list[int]) -> int:
         self.instance[lanes], self.began[lanes] = instances, time.perf_counter()
@@ -153,7 +199,10 @@ class _Group:
                 lanes.stop(torch.tensor(is_late, device=lanes.device), OUT_OF_TIME)
         try:
             return self.rounds.step()
-        except (NoRoomError, torch.cuda.OutOfMemoryError):
+        except (NoRoomError, torch.cuda.OutOfMemoryError) as short:
+            if isinstance(short, NoRoomError) and not self.rounds.has_taken:
+                self.is_short = True
+                return int((lanes.status == RUNNING).sum())
             lanes.stop(torch.ones_like(lanes.status, dtype=torch.bool), OUT_OF_MEMORY)
             return 0
         except TooDearError:

@@ -9,7 +9,7 @@ from undershoot.guarantees import Heuristic
 from undershoot.kernels.tensor_encodings import TensorBase
 from undershoot.puzzles.problem import Problem
 from undershoot.search.conclusions import Ending, check_claim
-from undershoot.search.device.lanes import COUNTERS, NEVER, SOLVED, STATUSES
+from undershoot.search.device.lanes import COUNTERS, SOLVED, STATUSES
 from undershoot.search.device.nodes import CLOSED, COST_SHIFT, NO_RANK
 from undershoot.search.device.rounds import ARRIVAL, Rounds
 from undershoot.search.heads import MOST_SPAN

@@ -81,3 +81,7 @@ class Lanes:
     def stop(self, those: Tensor, status: int) -> None:
         """Those of them that run, bool[L]."""
         self.status = torch.where(those & (self.status == RUNNING), status, self.status)
+
+    def renumber(self, where: Tensor) -> None:
+        """Nodes have new numbers, int64[room + 1]."""
+        self.start, self.goal = where[self.start], torch.where(self.goal < 0, self.goal, where[self.goal.clamp_min(0)])

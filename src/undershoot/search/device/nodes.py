@@ -115,6 +115,21 @@ class Nodes:
             self.slots = torch.zeros(_slots_for(room) + 1, dtype=torch.int32, device=self.device)
             self._index_all()
 
+    def forget(self, is_kept: Tensor) -> Tensor:
+        """Only some nodes, bool[stored], with the nodes that led to them. Returns the new number of each, int64[room + 1]."""
+        numbers = is_kept.nonzero()[:, 0]
+        count = len(numbers)
+        where = torch.full((self.room + 1,), self.room, device=self.device)
+        where[numbers] = torch.arange(count, device=self.device)
+        for column in self.columns:
+            column[..., :count] = column[..., numbers]
+        parents = self.parent[:count].long()
+        self.parent[:count] = torch.where(parents < 0, NO_PARENT, where[parents.clamp_min(0)]).int()
+        self.stored = count
+        self.slots.zero_()
+        self._index_all()
+        return where
+
     def _index_all(self) -> None:
         """Put all nodes into an empty index, some at a time."""
         chunk = 1 << 20
@@ -170,8 +185,8 @@ class Nodes:
     def _look_once(self, rows: Rows, those: Tensor | None, row: Tensor, has_claims: bool) -> tuple[Tensor, ...]:
         """Look at the next window of slots for rows with these numbers, or for all: their place, waits, found and slot.
 
-        Several rows may claim one slot: the last that wrote owns it. Who reads another row there has its state already found, if
-        it is the same, or looks again. has_claims: whether some are claimed already.
+        Several rows may claim one slot: the last that wrote owns it. Who reads another row there has its state already found,
+        if it is the same, or looks again. has_claims: whether some are claimed already.
         """
         parts: tuple[Tensor, ...] = (rows.words, rows.lane, rows.place, rows.waits, rows.found, rows.slot)
         if those is not None:
@@ -214,8 +229,8 @@ class Look:
         row_words: Tensor,
         row_lane: Tensor,
     ) -> tuple[Tensor, ...]:
-        """(there, who, is_end, target): the first slot of the window that is free or holds the state, 1 + its node, whether there
-        is one; and where to write the claim. held, held_lane: of nodes; row_words, row_lane: of all rows."""
+        """(there, who, is_end, target): the first slot of the window that is free or holds the state, 1 + its node, whether
+        there is one; and where to write the claim. held, held_lane: of nodes; row_words, row_lane: of all rows."""
         trash = slots.shape[0] - 1
         places = (place[:, None] + torch.arange(WINDOW, device=place.device)) & (trash - 1)
         occupant = slots[places].long()

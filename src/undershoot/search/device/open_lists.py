@@ -166,8 +166,8 @@ class Stacks:
     def _links(
         self, lane: Tensor, f: Tensor, g: Tensor, is_meant: Tensor, head: Tensor, used: Tensor, spare: int, nowhere: int
     ) -> tuple[Tensor, ...]:
-        """For each node 1 + its entry, the entry, and 1 + what follows it; the bucket whose list it continues, if it is the first
-        to go there, and the bucket if it is the last; how many entries are then used."""
+        """For each node 1 + its entry, the entry, and 1 + what follows it; the bucket whose list it continues, if it is the
+        first to go there, and the bucket if it is the last; how many entries are then used."""
         count = f.shape[1]
         bucket = (lane[:, None] * self.f_span + f) * self.g_span + g
         order = torch.arange(count, device=lane.device)
@@ -204,9 +204,7 @@ class Stacks:
         self.held.scatter_add_(1, f[:, None], -is_there.int()[:, None])
         return self.node[entry].long(), f, g, is_there
 
-    def _best(
-        self, lane: Tensor, wants: Tensor, held: Tensor, head: Tensor, spare: int, nowhere: int
-    ) -> tuple[Tensor, ...]:
+    def _best(self, lane: Tensor, wants: Tensor, held: Tensor, head: Tensor, spare: int, nowhere: int) -> tuple[Tensor, ...]:
         """The bucket, the first entry, f and g of the best node of each search, and whether it has one and wants it."""
         holds = held > 0
         is_there = wants & holds.any(1)
@@ -216,6 +214,20 @@ class Stacks:
         g = self.g_span - 1 - heads.flip(1).int().argmax(1) if self.deep else heads.int().argmax(1)
         bucket = torch.where(is_there, layer * self.g_span + g, nowhere)
         return bucket, torch.where(is_there, head[bucket].long() - 1, spare), f, g, is_there
+
+    def forget(self, where: Tensor) -> None:
+        """Nodes have new numbers, int64[room + 1], or are forgotten with all of their search: the last number."""
+        used = int(self.used)
+        numbers = where[self.node[:used].long()]
+        is_kept = numbers < len(where) - 1
+        link = torch.zeros(used + 1, dtype=torch.int32, device=self.device)
+        link[1:] = torch.where(is_kept, is_kept.cumsum(0), 0)
+        count = int(link.max())
+        following = link[self.next[:used].long()]
+        self.node[:count], self.next[:count] = numbers[is_kept].int(), following[is_kept]
+        self.head, self.tail = (link[heads.clamp_max(used).long()] for heads in (self.head, self.tail))
+        self.used.fill_(count)
+        self.used_at_most = count
 
     def clear(self, lanes: Tensor) -> None:
         """Of these searches; entries are not used again."""

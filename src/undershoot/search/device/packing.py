@@ -106,8 +106,8 @@ class Steps:
         return first if self.table.cursor is None else first + (states == self.table.cursor).int().argmax(1)
 
     def children(self, words: Tensor, arrival: Tensor) -> tuple[Tensor, ...]:
-        """By every step from int64[W, P], reached as int64[P] says: their words int64[W, P * S], what the step costs int64[P, S],
-        how they are reached int64[P, S], whether the step is legal and whether it leads back, bool[P, S]."""
+        """By every step from int64[W, P], reached as int64[P] says: their words int64[W, P * S], what the step costs
+        int64[P, S], how they are reached int64[P, S], whether the step is legal and whether it leads back, bool[P, S]."""
         count = words.shape[1]
         cells = self.packing.unpack(words)
         rows = self.context[arrival][:, None] * self.steps + self.step

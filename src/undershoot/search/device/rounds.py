@@ -22,7 +22,7 @@ from undershoot.search.device.lanes import (
     Rules,
 )
 from undershoot.search.device.nodes import CLOSED, COST_SHIFT, MOST_COST, NO_RANK, Nodes, Rows, spread
-from undershoot.search.device.open_lists import OpenList, Pushed, Taken, span_for
+from undershoot.search.device.open_lists import OpenList, Pushed, Stacks, Taken, span_for
 from undershoot.search.device.packing import Packing, Steps
 
 MOST_VALUE = 32_000
@@ -112,6 +112,8 @@ class Rounds:
         self.most_h, self.most_left = 0, rules.most_expanded
         self.expanding: Tensor | None = None
         """int64[P]: nodes that count as open, since their children may not all be stored."""
+        self.has_taken = False
+        """Whether some nodes are in no open list: a search can only go on if that step ends."""
         self.judged, self.made = Fused(self._judged, lanes.device), Fused(self._made, lanes.device)
         self.bids, self.won = Fused(self._bids, lanes.device), Fused(self._won, lanes.device)
 
@@ -140,7 +142,9 @@ class Rounds:
     def step(self) -> int:
         """One round. Returns how many searches go on."""
         children = self.lanes.count * self.rules.per_step * self.steps.steps
+        self.has_taken = False
         self._make_room(children, 0, 0)
+        self.has_taken = True
         choice = self._choose()
         brood = self._brood(choice)
         g_made = torch.where(brood.made, brood.cost, 0)
@@ -153,6 +157,18 @@ class Rounds:
         self._store(choice, brood)
         self.expanding, self.most_left = None, self.rules.most_expanded - expanded
         return running
+
+    def forget_others(self) -> None:
+        """Forget all nodes but those of searches that run."""
+        lanes, nodes = self.lanes, self.nodes
+        if not isinstance(self.open, Stacks) or not nodes.many:
+            return
+        runs = lanes.status == RUNNING
+        is_kept = torch.isin(nodes.lane[: nodes.stored].long(), lanes.key[runs])
+        self.open.clear((~runs).nonzero()[:, 0])
+        where = nodes.forget(is_kept)
+        self.open.forget(where)
+        lanes.renumber(torch.where(where < nodes.room, where, -1))
 
     def _make_room(self, more: int, f: int, g: int) -> None:
         """For so many nodes and entries more, and f and g up to these."""
@@ -204,8 +220,8 @@ class Rounds:
         goal: Tensor,
         nowhere: int,
     ) -> tuple[Tensor, ...]:
-        """The fields of `Choice` from `arrival` on. A search ends if it has no node, none below its best solution, or may expand
-        no more."""
+        """The fields of `Choice` from `arrival` on. A search ends if it has no node, none below its best solution, or may
+        expand no more."""
         rules = self.rules
         is_current = is_there & (rank >> COST_SHIFT == g) & (rank & CLOSED == 0)
         is_goal = self.steps.is_goal(words).view(rank.shape) & is_current
