@@ -105,7 +105,7 @@ class CalibratedHeuristic:
         return sealed(build_index(keys, self.calibration.exception_costs, slots_for(len(keys))))
 
     @cached_property
-    def _margins(self) -> Margins:
+    def margins(self) -> Margins:
         """[1], or [K] with one for each level; with groups, a row for each."""
         family, eta = self.network.family, self.calibration.arithmetic_margin
         if self.calibration.group_margins:
@@ -122,7 +122,7 @@ class CalibratedHeuristic:
         learned = guide_of(self.network)
         if not isinstance(learned, Uncalibrated):
             return None
-        margins = np.asarray(np.atleast_2d(self._margins), dtype=np.float64)
+        margins = np.asarray(np.atleast_2d(self.margins), dtype=np.float64)
         margins = np.broadcast_to(margins, (len(margins), max(1, self.network.family.levels)))
         exceptions = costs_of(packing_of(self.puzzle.table), self.calibration.exceptions, self._index)
         rounding = rounding_up(self.puzzle, self.rounding)
@@ -131,7 +131,7 @@ class CalibratedHeuristic:
 
     def from_raw(self, raw: F32, states: States) -> F32:
         """float32[B], where the network's answers are known already."""
-        family, margins = self.network.family, self._margins
+        family, margins = self.network.family, self.margins
         if self.calibration.group_margins:
             margins = margins[family.groups(raw, len(margins))]
             margins = margins if family.levels else margins[:, 0]

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from importlib import import_module
 from weakref import WeakKeyDictionary
 
 import torch
@@ -14,6 +13,7 @@ from undershoot.heuristics.device_patterns import DevicePatterns, on_device
 from undershoot.heuristics.patterns import PatternHeuristic
 from undershoot.puzzles.problem import Problem
 from undershoot.search.astar import Batch
+from undershoot.search.device.best_first import astar_on_device
 from undershoot.search.device.choosing import has_tables, torch_device
 from undershoot.search.device.depth_first import deepen_on_device
 from undershoot.search.options import Algorithm, SearchOptions
@@ -81,14 +81,4 @@ def _deepen(
 def _astar(
     puzzle: Problem, states: States, heuristic: Heuristic, options: SearchOptions, progress: Callable[[int], None] | None
 ) -> list[Result]:
-    try:
-        best_first = import_module("undershoot.search.device.best_first")
-    except ModuleNotFoundError as error:
-        raise UndershootError(
-            f"A* does not search on a device; take tables of patterns and IDA* (--heuristic patterns --algorithm ida), "
-            f"or the cores (--device cpu), with {heuristic.name}"
-        ) from error
-    results: list[Result] = best_first.astar_on_device(
-        puzzle, states, heuristic, options, str(torch_device(options.device)), progress
-    )
-    return results
+    return astar_on_device(puzzle, states, heuristic, options, str(torch_device(options.device)), progress)
