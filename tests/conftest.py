@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from undershoot.kernels.compiler import compiled_folder
 
 # Child processes find the machine code although their cache folder is another one.
 os.environ.setdefault("NUMBA_CACHE_DIR", compiled_folder())
+
+# In the background of a shell Ctrl-C is ignored, which child processes would inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("seeded", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("seeded")

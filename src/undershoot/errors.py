@@ -75,6 +75,10 @@ def what_came(value: object) -> str:
     return "nothing" if value is None else f"an object of type {type(value).__name__}"
 
 
+class TooDear(UndershootError):
+    """Solutions cost more than a search counts to."""
+
+
 def cannot(do: str, error: OSError, advice: str = "") -> UndershootError:
     """That the system refused to `do` something, with the reason and what to do; GaveOut where the machine gave out."""
     reason = GIVES_OUT.get(error.errno or 0)

@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from undershoot.arrays import States
 from undershoot.errors import Contradiction
 from undershoot.guarantees import NO_GUARANTEE, PROVEN, Heuristic, OptimalityKind, Rounding
 from undershoot.search.both import Meeting
+from undershoot.search.known import Turns
 from undershoot.search.options import Algorithm, SearchOptions
 from undershoot.search.results import Result, Status
 from undershoot.search.shares import Shares, Who
@@ -332,3 +334,42 @@ def test_shares_of_a_limit_add_up() -> None:
     assert shares.left == {Who.GUIDED: 6, Who.TREE: 2}
     assert not shares.is_spent
     assert Shares(None, tuple(Who)).take(Who.GRAPH, 7) == 7
+
+
+def test_a_thread_is_shared_by_seconds_whatever_turns_are_long() -> None:
+    """One whose turns are short, another that is held up, and one whose turns are long."""
+    turns, used, until = Turns(), dict.fromkeys(Who, 0.0), time.perf_counter() + 1.5
+
+    def work(who: Who, seconds: float, keep: float) -> None:
+        while time.perf_counter() < until:
+            with turns.taken(who, keep=keep):
+                began = time.perf_counter()
+                time.sleep(seconds)
+                used[who] += time.perf_counter() - began
+        turns.release(who)
+
+    lengths = {Who.TREE: (0.001, 0.02), Who.GRAPH: (0.02, 0.0), Who.GUIDED: (0.09, 0.0)}
+    threads = [threading.Thread(target=work, args=(who, *how)) for who, how in lengths.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert min(used.values()) > 0.2 * sum(used.values())
+
+
+def test_costs_other_than_one_leave_time_for_the_proof() -> None:
+    """Iterations are many and short then, and each must not cost a round of turns."""
+    text = 'name = "dear"\ngoal = "1 2 3 4 5 6 7 8 _"\ncursor = "_"\n[moves]\n'
+    for name, cost, step in (("U", 11, -3), ("D", 13, 3), ("L", 12, -1), ("R", 14, 1)):
+        at = [c for c in range(9) if 0 <= c + step < 9 and (abs(step) == 3 or c // 3 == (c + step) // 3)]
+        swaps = ", ".join(f'{c + 1} = "({c + 1} {c + step + 1})"' for c in at)
+        text += f"{name} = {{ cost = {cost}, at = {{ {swaps} }} }}\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "dear.toml"
+        path.write_text(text)
+        puzzle = us.puzzle(str(path))
+    zero, state = us.patterns(puzzle, "3-3-2"), us.scramble(puzzle.table, np.array([60]), 3).states
+    alone = us.solve(puzzle, state, zero, SearchOptions(algorithm=Algorithm.IDA))
+    options = SearchOptions(algorithm=Algorithm.BOTH, max_seconds=max(0.2, 6 * alone.seconds))
+    *_, last = us.improve(puzzle, state, zero, options=options)
+    assert (last.status, last.cost) == (Status.SOLVED, alone.cost)

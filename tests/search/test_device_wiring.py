@@ -108,7 +108,8 @@ def test_options_that_only_the_cores_have_are_refused() -> None:
 
 
 @pytest.mark.usefixtures("two_devices")
-def test_auto_takes_a_device_for_patterns_alone() -> None:
+def test_auto_takes_a_device_for_patterns_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNDERSHOOT_CACHE_DIR", str(tmp_path))  # other tests may have made the tables of the default set
     puzzle = us.puzzle("tiles-3x3")
     patterns, base = us.patterns(puzzle, "4-4+reflected"), us.heuristic(puzzle, "base")
     auto = SearchOptions(algorithm=Algorithm.AUTO, device="auto")

@@ -16,7 +16,7 @@ from undershoot.heuristics.sliding_looks import can_slide, joined, sliding_looks
 from undershoot.heuristics.slot_looks import slot_looks
 from undershoot.kernels.guides import values_of
 from undershoot.kernels.plan import forward_plan
-from undershoot.pattern_tables.cache import table_of
+from undershoot.pattern_tables.cache import check_room, table_of
 from undershoot.pattern_tables.looks import Asked, Look, symmetry_between
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.sets import PatternSet, piece_names
@@ -130,6 +130,7 @@ def pattern_heuristic(
     check_device(device)
     names = piece_names(puzzle, chosen.pieces)
     tables: list[PatternTable] = []
+    check_room(chosen.patterns, puzzle.name, cache_dir, again, device)
 
     def provide(pattern: Pattern) -> PatternTable:
         called = " ".join(names[piece] for piece in pattern.followed)

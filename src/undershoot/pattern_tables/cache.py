@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,9 +20,10 @@ from undershoot.arrays import U8
 from undershoot.errors import GaveOut, NotAvailable
 from undershoot.files import cache_folder, written_atomically
 from undershoot.oracles.size import bytes_text
+from undershoot.pattern_tables.making import check_memory
 from undershoot.pattern_tables.packing import packed_size, unpack
 from undershoot.pattern_tables.pattern import Pattern
-from undershoot.pattern_tables.tables import AUTO, PatternTable, make_table
+from undershoot.pattern_tables.tables import AUTO, PatternTable, make_table, takes_cuda
 from undershoot.pattern_tables.verification import WrongPatternTable, verify_entries
 from undershoot.trust import Passed
 
@@ -64,6 +65,16 @@ def table_of(
     except OSError as error:
         warnings.warn(f"the pattern table could not be cached as {path}: {error.strerror or error}", stacklevel=2)
     return table
+
+
+def check_room(patterns: Sequence[Pattern], name: str, cache_dir: Path | str | None, again: bool, device: str) -> None:
+    """Refuse what would not fit before the first of several tables is made. Parameters as in `table_of`."""
+    for pattern in patterns:
+        path = path_of(pattern, name, cache_dir)
+        if again or not path.exists():
+            _check_disk(path, int(pattern.folded.size))
+            if not takes_cuda(pattern, device):
+                check_memory(pattern)
 
 
 def cached_seconds(pattern: Pattern, name: str, cache_dir: Path | str | None = None) -> float | None:

@@ -81,18 +81,24 @@ def pull(how: Ranking, steps: SlotSteps, entries: U8, first: Number, last: Numbe
     return found
 
 
+def check_memory(pattern: Pattern) -> None:
+    """Refuse what would not fit before anything is made: the entries, without the cursor's places, and packed."""
+    how, kept = pattern.ranking, int(pattern.folded.size)
+    need, memory = int(how.size) + (kept if pattern.has_cursor else 0) + kept // 2, available_memory()
+    if need > memory:
+        raise SpaceTooLarge(
+            f"a pattern of {len(pattern.followed)} pieces has {how.size:,} arrangements, a byte each, which takes "
+            f"{bytes_text(need)} while it is made; {bytes_text(memory)} are free: follow fewer pieces"
+        )
+
+
 def make_entries(pattern: Pattern, threads: int | None = None, progress: Callable[[int, int], None] | None = None) -> U8:
     """uint8[size]: what every arrangement costs, with the cursor's places where there is a cursor; 255 if it has no solution.
 
     threads: by default as many as there are cores. progress: called with (arrangements reached, all of them).
     """
     how = pattern.ranking
-    memory = available_memory()
-    if how.size > memory:
-        raise SpaceTooLarge(
-            f"a pattern of {len(pattern.followed)} pieces has {how.size:,} arrangements, a byte each; "
-            f"{bytes_text(memory)} are free: follow fewer pieces"
-        )
+    check_memory(pattern)
     words = np.full((int(how.size) + 7) // 8, 2**64 - 1, dtype=np.uint64)
     levels = _Levels(pattern, words, threads or os.cpu_count() or 1)
     with levels.pool:

@@ -165,29 +165,20 @@ def pattern_set(puzzle: Problem, name: str | None = None, max_memory: int | None
     if not isinstance(name, str | None):
         raise UndershootError(f"a set of patterns has a name, such as {default_name(puzzle)}; {what_came(name)} came")
     pieces = pieces_of(puzzle)
-    text = (name or default_name(puzzle, max_memory)).strip()
+    text = (default_name(puzzle, max_memory) if name is None else name).strip()
     given = dict(puzzle.pattern_sets)
-    if text in given:
-        return replace(_by_pieces(puzzle, pieces, given[text]), name=text)
-    if not all(map(is_part_of_set, text.split("+"))):
-        return _by_pieces(puzzle, pieces, text)
-    parts = text.split("+")
-    symmetries: tuple[Symmetry | None, ...] = (None,)
-    if REFLECTED in parts:
-        parts.remove(REFLECTED)
-        reflection = _reflection(puzzle)
-        if reflection is None:
-            raise NotAvailable(f"{puzzle.name} has no reflection that keeps its goal; leave out +{REFLECTED}")
-        symmetries = (None, reflection)
-    if SYMMETRIC in parts:
-        parts.remove(SYMMETRIC)
-        symmetries = (None, *_symmetries(puzzle))
-    with_inverse = INVERSE in parts
+    bare, looks = (text, ()) if text in given else _without_looks(text)
+    symmetries, with_inverse = _symmetries_of(puzzle, looks), INVERSE in looks
     if with_inverse:
-        parts.remove(INVERSE)
         check_inverse(pieces)
-    if not parts or set(LOOKS) & set(parts):
-        raise UndershootError(f"{text} says how to look, once each, but not at what; such as {default_name(puzzle)}")
+    if bare in given:
+        return replace(_by_pieces(puzzle, pieces, given[bare]), name=text, symmetries=symmetries, with_inverse=with_inverse)
+    parts = bare.split("+")
+    if bare and not all(map(is_part_of_set, parts)):
+        found = _by_pieces(puzzle, pieces, bare)
+        return replace(found, name="+".join((found.name, *looks)), symmetries=symmetries, with_inverse=with_inverse)
+    if not bare or set(LOOKS) & set(parts):
+        raise UndershootError(f'"{text}" says how to look, once each, but not at what; such as {default_name(puzzle)}')
     if any("-" in part for part in parts):
         if wrong := [part for part in parts if part in ("all", "corners", "edges")]:
             raise UndershootError(f"{wrong[0]} cannot stand beside sums of tiles in {text}")
@@ -197,6 +188,26 @@ def pattern_set(puzzle: Problem, name: str | None = None, max_memory: int | None
     slides = forward_plan(puzzle.table).slides
     made = tuple(tuple(Pattern(pieces, group, slides) for group in groups) for groups in sums)
     return PatternSet(text, pieces, made, symmetries, with_inverse)
+
+
+def _without_looks(text: str) -> tuple[str, tuple[str, ...]]:
+    """What is looked at, and how: each look at most once, in any order, at the end."""
+    looks: list[str] = []
+    while (last := text.rpartition("+"))[2].strip() in set(LOOKS) - set(looks):
+        text = last[0].rstrip()
+        looks.insert(0, last[2].strip())
+    return text, tuple(looks)
+
+
+def _symmetries_of(puzzle: Problem, looks: Sequence[str]) -> tuple[Symmetry | None, ...]:
+    if SYMMETRIC in looks:
+        return (None, *_symmetries(puzzle))
+    if REFLECTED not in looks:
+        return (None,)
+    reflection = _reflection(puzzle)
+    if reflection is None:
+        raise NotAvailable(f"{puzzle.name} has no reflection that keeps its goal; leave out +{REFLECTED}")
+    return (None, reflection)
 
 
 def _reflection(puzzle: Problem) -> Symmetry | None:
@@ -219,8 +230,12 @@ def _symmetries(puzzle: Problem) -> tuple[Symmetry, ...]:
 def _tiles(puzzle: Problem, pieces: Pieces, name: str) -> tuple[tuple[int, ...], ...]:
     """Tiles in sets of these sizes."""
     if not forward_plan(puzzle.table).slides:
+        moved = (puzzle.table.forward.source[0, 0] != np.arange(puzzle.table.cells)).nonzero()[0]
+        count = len({p for p, home in enumerate(pieces.cells) if set(home) & set(moved.tolist())})
         raise NotAvailable(
-            f"{name} adds patterns, which is for sliding tiles; {puzzle.name} takes sets such as {default_name(puzzle)}"
+            f"{name} adds patterns, which is for sliding tiles: of {puzzle.name} the move {puzzle.table.action_names[0]} moves "
+            f"{count} pieces at once, and would count for each pattern that one of them is in; take sets such as "
+            f"{default_name(puzzle)}, of which the largest counts"
         )
     cells, cursor = puzzle.table.cells, pieces.cursor
     tiles = sorted((p for p in range(len(pieces)) if p != cursor), key=lambda p: pieces.cells[p])

@@ -78,7 +78,7 @@ def make_table(
     """
     report = progress or (lambda what, done, of: None)
     making, verifying = partial(report, "making"), partial(report, "verifying")
-    on_cuda = _takes_cuda(pattern, device)
+    on_cuda = takes_cuda(pattern, device)
     began = time.perf_counter()
     if on_cuda:
         from undershoot.pattern_tables.device import make_folded_on
@@ -104,7 +104,7 @@ def check_device(device: str) -> None:
         raise UndershootError(f"the device is {what_came(device)}; allowed are {', '.join(DEVICES)}")
 
 
-def _takes_cuda(pattern: Pattern, device: str) -> bool:
+def takes_cuda(pattern: Pattern, device: str) -> bool:
     """Whether a table is made on a CUDA device; torch is loaded only if it may be."""
     check_device(device)
     if device == "cpu" or (device == AUTO and pattern.ranking.size < CUDA_FROM):

@@ -173,11 +173,12 @@ class Meeting:
             from undershoot.search.device.proving import prover_on_device
 
             self.prover = prover_on_device(self.known, heuristic, options.device)
+        # What A* would have if it searched alone; a third for each of those that need memory.
         free = available_memory()
-        memory = (free // 4 if options.max_memory is None else min(options.max_memory, free // 2)) // beside
-        self.graph = GraphProver(self.known, self.prover_heuristic, memory // 2, turns)
+        memory = (free // 2 if options.max_memory is None else min(options.max_memory, free)) // beside
+        self.graph = GraphProver(self.known, self.prover_heuristic, -(-memory // 3), turns)
         stages = stages_of(puzzle)
-        beam = Beam(self.known, guide, self.prover_heuristic, memory // 2)
+        beam = Beam(self.known, guide, self.prover_heuristic, memory // 3)
         staged = [] if stages is None else [Staged(self.known, stages)]
         self.parts: list[Part] = [*staged, beam]
         self.guided = Guided(self.known, [part.slices() for part in self.parts], turns)

@@ -77,7 +77,7 @@ class _Turns(Searches):
 
     def _advance_in_loop(self) -> int:
         self.known.wait_for_expansions(Who.GRAPH)
-        with self.prover.turns.taken():
+        with self.prover.turns.taken(Who.GRAPH):
             if self.known.is_over:
                 self.is_stopped = True
                 return 0

@@ -8,9 +8,11 @@ from undershoot.search.shares import Who
 
 MOST_TURNS = 3
 """Turns that the part which found the last solution has for one of each other's."""
-SECONDS_BEFORE, SECONDS_AFTER, SECONDS_LATER = 0.03, 0.004, 0.015
-"""Of a turn: before there is a solution, after it, and once the proof takes long, when cheaper solutions are worth as much time
-as a higher bound. A turn of either proof takes 0.02 s."""
+SECONDS_BEFORE, SECONDS_LATER = 0.03, 0.004
+"""Of a turn: before there is a solution, and after it. A turn of either proof takes 0.02 s."""
+CHARGE, CHARGE_AFTER = 2.0, 5.0
+"""What is charged for each second: in general, so that either proof gets more than a third; and from the first solution on
+until the proof takes long, since one that ends soon needs no cheaper solutions."""
 
 
 class Guided:
@@ -35,7 +37,7 @@ class Guided:
     def _turn(self, part: Iterator[None]) -> bool:
         """Let a part search for one turn; whether there is more to do."""
         self.known.wait_for_expansions(Who.GUIDED)
-        with self.turns.taken():
+        with self.turns.taken(Who.GUIDED, self._charge()):
             before, until = self.known.cost, time.perf_counter() + self._seconds()
             while time.perf_counter() < until and not self.known.is_over:
                 if next(part, self) is self:
@@ -45,6 +47,7 @@ class Guided:
         return True
 
     def _seconds(self) -> float:
-        if self.known.takes_long:
-            return SECONDS_LATER
-        return SECONDS_BEFORE if self.known.cost == NO_COST else SECONDS_AFTER
+        return SECONDS_BEFORE if self.known.cost == NO_COST else SECONDS_LATER
+
+    def _charge(self) -> float:
+        return CHARGE if self.known.cost == NO_COST or self.known.takes_long else CHARGE_AFTER

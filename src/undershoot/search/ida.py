@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from undershoot.arrays import I32, U16, States
-from undershoot.errors import UndershootError
+from undershoot.errors import TooDear, UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.kernels.cpu import play_path
 from undershoot.kernels.guides import LARGE, guide_of, kept_size
@@ -114,10 +114,6 @@ def _stopping(stopped: Event) -> Iterator[None]:
         raise
 
 
-class TooDear(UndershootError):
-    """Solutions cost more than IDA* counts to."""
-
-
 class Start(NamedTuple):
     """Where a search begins, and what is known there."""
 
@@ -183,6 +179,8 @@ class Deepening:
         self.puzzle, self.start, self.heuristic, self.options = puzzle, start, heuristic, options
         self.guides = [guide] + [loop_guide(heuristic) for _ in range(threads - 1)]
         self.threads = threads
+        self.slices = [FIRST_SLICE] * threads
+        """Expansions of each worker's next slice."""
         self.moves = tree_moves(puzzle.table)
         self.base = sums(puzzle.base_heuristic)
         self.cut, self.stopped = cut, stopped
@@ -254,7 +252,7 @@ class Deepening:
 
     def _search(self, tree: Tree, worker: int, bound: int) -> None:
         """Go on until the planted node is exhausted, the goal is found, or the search was stopped."""
-        progress, slice_size, guide = tree.progress[0], FIRST_SLICE, self.guides[worker]
+        progress, slice_size, guide = tree.progress[0], self.slices[worker], self.guides[worker]
         while progress["status"] == SEARCHING and not self._is_over() and not self._is_vain():
             before = {name: int(progress[name]) for name in COUNTERS}
             with self.turn(worker):
@@ -270,11 +268,16 @@ class Deepening:
                 self.watching.look(self._glimpse)
             self._check_values(tree)
             self._look_at_limits(progress["status"] == SEARCHING)
-            slice_size = max(1, min(int(slice_size * SECONDS_A_SLICE / seconds), 100 * slice_size))
+            if progress["status"] == SEARCHING:  # otherwise it was shorter than a slice
+                slice_size = max(1, min(int(slice_size * SECONDS_A_SLICE / seconds), 100 * slice_size))
+        self.slices[worker] = max(FIRST_SLICE, slice_size)
 
     def turn(self, worker: int) -> AbstractContextManager[None]:
         """Within it one of the threads searches a slice, where others share that thread."""
         return nullcontext()
+
+    def rest(self, worker: int) -> None:
+        """One of the threads waits for others."""
 
     def _count(self, done: dict[str, int], reserved: int) -> None:
         """Work that was done, for which so many expansions were counted ahead."""
@@ -336,7 +339,7 @@ class Deepening:
                 with self.lock:
                     path = next(waiting, None)
                 if path is None:
-                    return
+                    break
                 for name in COUNTERS:
                     mine.progress[0][name] = 0
                 plant(mine, self.moves, self.guides[worker], self.start.state, path, length)
@@ -344,6 +347,7 @@ class Deepening:
                 with self.lock:
                     least[0].append(int(mine.progress[0]["next_bound"]))
                     least[1].append(int(mine.progress[0]["next_base"]))
+            self.rest(worker)
 
         if not self._is_over():
             spread(work, range(self.threads), self.threads, self.stopped)

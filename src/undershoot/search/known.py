@@ -1,7 +1,6 @@
-"""What two searches of one instance know together: the best solution, the best bound, and what of the limits is left."""
+"""What searches of one instance know together: the best solution, the best bound, and what of the limits is left."""
 
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Condition, Event
@@ -173,22 +172,49 @@ class Known:
 
 
 class Turns:
-    """For searches that share a thread: one of them works at a time, and who has waited longest is next."""
+    """For searches that share a thread: one of them works at a time, and of those that wait who has worked least is next.
+
+    What counts is seconds, not turns: who was held up, or whose turns are short, catches up.
+    """
 
     def __init__(self) -> None:
-        self.waiting: deque[object] = deque()
+        self.used: dict[Who, float] = dict.fromkeys(Who, 0.0)
+        """Seconds, times what they are charged with."""
+        self.waiting: list[Who] = []
+        self.holder: Who | None = None
+        self.since = self._charged = 0.0
         self.changed = Condition()
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Wait for one's turn, which lasts until the end of what is within."""
-        mine = object()
-        with self.changed:
-            self.waiting.append(mine)
-            self.changed.wait_for(lambda: self.waiting[0] is mine)
+    def taken(self, who: Who, charge: float = 1.0, keep: float = 0.0) -> Iterator[None]:
+        """Wait for one's turn, which lasts until the end of what is within. charge: for each second. keep: seconds that a turn
+        lasts at least; until then it is kept for who comes back for it, and `release` ends it."""
+        self._take(who)
         try:
             yield
         finally:
             with self.changed:
-                self.waiting.popleft()
+                now = time.perf_counter()
+                self.used[who] += charge * (now - self._charged)
+                self._charged = now
+            if now - self.since >= keep:
+                self.release(who)
+
+    def _take(self, who: Who) -> None:
+        with self.changed:
+            if self.holder is not who:
+                self.waiting.append(who)
+                self.changed.wait_for(lambda: self.holder is None and min(self.waiting, key=self._used) is who)
+                self.waiting.remove(who)
+                self.holder, self.since = who, time.perf_counter()
+            self._charged = time.perf_counter()
+
+    def _used(self, who: Who) -> float:
+        return self.used[who]
+
+    def release(self, who: Who) -> None:
+        """A turn that was kept ends."""
+        with self.changed:
+            if self.holder is who:
+                self.holder = None
                 self.changed.notify_all()

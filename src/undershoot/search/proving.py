@@ -4,9 +4,10 @@ from contextlib import AbstractContextManager
 from threading import Event
 from typing import Any
 
+from undershoot.errors import TooDear
 from undershoot.guarantees import Heuristic
 from undershoot.search.depth_first import COUNTERS, NEVER, CutOff
-from undershoot.search.ida import Deepening, Start, TooDear
+from undershoot.search.ida import SECONDS_A_SLICE, Deepening, Start
 from undershoot.search.known import Known, Turns
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
@@ -35,15 +36,24 @@ class Prover(Deepening):
         except TooDear:  # the others may go on
             self.known.leave(Who.TREE)
             return
+        finally:
+            self.turns.release(Who.TREE)
         if self.actions is not None:
             self.known.offer(self.actions)
         if ending.status is Status.UNSOLVABLE:
             self.known.end(Status.UNSOLVABLE)
 
     def turn(self, worker: int) -> AbstractContextManager[None]:
+        """See `Deepening`. The turn is kept across iterations and subtrees, many of which are short."""
+        if not self.known.shares.has(Who.TREE):
+            self.turns.release(Who.TREE)
+            self.known.wait_for_expansions(Who.TREE)
+        return self.turns.taken(Who.TREE, keep=SECONDS_A_SLICE) if worker == 0 else super().turn(worker)
+
+    def rest(self, worker: int) -> None:
         """See `Deepening`."""
-        self.known.wait_for_expansions(Who.TREE)
-        return self.turns.taken() if worker == 0 else super().turn(worker)
+        if worker == 0:
+            self.turns.release(Who.TREE)
 
     def _iterate(self, bound: int) -> tuple[int, int]:
         self.bound = bound

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from undershoot.arrays import States, owned
-from undershoot.errors import UndershootError
+from undershoot.errors import TooDear, UndershootError
 from undershoot.guarantees import Heuristic
 from undershoot.kernels.guides import guide_of
 from undershoot.oracles.size import available_memory, count_text
 from undershoot.puzzles.problem import Problem, check_puzzle
 from undershoot.search.astar import DEFAULTS, LOCK_STEP, Batch, astar_batch
 from undershoot.search.both import meet_many
-from undershoot.search.ida import TooDear, solve_by_deepening
+from undershoot.search.ida import solve_by_deepening
 from undershoot.search.options import CPU, Algorithm, SearchOptions, unread
 from undershoot.search.results import Result
 

@@ -68,7 +68,7 @@ class Run:
             # What a link leads to is not this run's to write to.
             held = os.fdopen(os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666))
         except OSError as error:
-            raise cannot(f"lock {self.folder} by its file .lock", error) from error
+            raise cannot(f"lock {self.folder / '.lock'}", error) from error
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
