@@ -79,6 +79,16 @@ def operations_of(puzzle: us.Puzzle, states: np.ndarray, heuristic: Heuristic, p
     return f"{(counts[1] - counts[0]) / max(1.0, steps[1] - steps[0]):.0f}"
 
 
+def show_kernels(searches: Searches, limit: int = 30) -> None:
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
+        run(searches)
+    averages = profiler.key_averages()
+    for order in ("self_cuda_time_total", "self_cpu_time_total"):
+        print(averages.table(sort_by=order, row_limit=limit, max_name_column_width=60), flush=True)
+
+
 def one_instance(arguments: argparse.Namespace) -> None:
     puzzle = us.puzzle("tiles-4x4")
     state, base = puzzle.parse(arguments.state), us.heuristic(puzzle, "base")
@@ -96,6 +106,10 @@ def one_instance(arguments: argparse.Namespace) -> None:
             f"{result.lower_bound}",
             flush=True,
         )
+        if arguments.profile:
+            show_kernels(
+                Searches(puzzle, state, base, SearchOptions(expand_per_step=per_step, max_expanded=50 * per_step), device)
+            )
         if arguments.count_operations:
             print("operations a step:", operations_of(puzzle, state, base, per_step, arguments.device))
 
@@ -107,7 +121,8 @@ def many_instances(arguments: argparse.Namespace) -> None:
         puzzle = us.puzzle(name)
         states, heuristic = puzzle.sample(arguments.count, seed=19), us.heuristic(puzzle, kind)
         device = torch.device(arguments.device)
-        run(Searches(puzzle, states, heuristic, SearchOptions(max_expanded=20), device))
+        _, first = run(Searches(puzzle, states, heuristic, SearchOptions(max_expanded=50), device))
+        print(f"50 expansions each, with compiling: {first:.1f} s", flush=True)
         results, seconds = run(Searches(puzzle, states, heuristic, SearchOptions(), device))
         expanded = [result.expanded for result in results]
         costs = [result.cost for result in results if result.cost is not None]
@@ -116,6 +131,8 @@ def many_instances(arguments: argparse.Namespace) -> None:
             f"{sum(expanded) / seconds / 1e6:.3f} | {np.mean(costs):.3f}",
             flush=True,
         )
+        if arguments.profile:
+            show_kernels(Searches(puzzle, states, heuristic, SearchOptions(max_expanded=100), device))
         if arguments.count_operations:
             print("operations a step:", operations_of(puzzle, states[:100], heuristic, 1, arguments.device))
 
@@ -129,6 +146,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--cases", nargs="*", default=["tiles-3x3:paper", "cube-2x2:paper"])
     parser.add_argument("--count-operations", action="store_true")
+    parser.add_argument("--profile", action="store_true", help="print the kernels that take longest, too")
     arguments = parser.parse_args()
     torch.set_num_threads(1 if arguments.device == "cpu" else torch.get_num_threads())
     if arguments.device == "cuda":

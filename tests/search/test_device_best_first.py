@@ -323,7 +323,7 @@ def test_memory_that_gives_out_in_the_middle_of_a_step_leaves_a_true_bound(
     puzzle, table = distances("tiles-2x3")
     states = table.states_of_rows(0, table.states)[-40::4]
     truth = table.distance(states).tolist()
-    for part, name in ((Nodes, "add"), (Nodes, "look"), (Stacks, "push"), (Stacks, "take")):
+    for part, name in ((Nodes, "add"), (Nodes, "look_briefly"), (Stacks, "push"), (Stacks, "pop")):
         whole, calls = getattr(part, name), 0
 
         def gives_out(*given: object, whole: Callable[..., object] = whole, **named: object) -> object:

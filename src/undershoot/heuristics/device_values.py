@@ -50,6 +50,18 @@ def values_on(puzzle: Problem, heuristic: Heuristic, device: torch.device) -> Va
     return Outside(heuristic, device) if made is None else made
 
 
+def stays_on_device(values: Values) -> bool:
+    """Whether nothing is asked on the processor."""
+    match values:
+        case Outside():
+            return False
+        case Larger():
+            return all(map(stays_on_device, values.members))
+        case RoundedValues():
+            return stays_on_device(values.inner)
+    return True
+
+
 def _known(puzzle: Problem, heuristic: Heuristic, device: torch.device) -> Values | None:
     match heuristic:
         case Additive():

@@ -21,10 +21,12 @@ from undershoot.puzzles.problem import Problem
 from undershoot.search.conclusions import Ending, check_request, conclude, whole_bound
 from undershoot.search.device.endings import Reader
 from undershoot.search.device.lanes import IDLE, OUT_OF_MEMORY, OUT_OF_TIME, RUNNING, Lanes, rules_of
-from undershoot.search.device.nodes import MOST_COST, Nodes
+from undershoot.search.device.nodes import FIRST_NODES, MOST_COST, Nodes
 from undershoot.search.device.open_lists import OpenList, Runs, Stacks
-from undershoot.search.device.packing import Packing, Steps, check_packs
-from undershoot.search.device.rounds import MOST_VALUE, NoRoomError, Rounds, TooDearError, WrongValueError
+from undershoot.search.device.packing import check_packs
+from undershoot.search.device.replays import replays_of
+from undershoot.search.device.rounds import NoRoomError, Rounds, TooDearError, WrongValueError
+from undershoot.search.device.step_kernels import MOST_VALUE, round_kernels
 from undershoot.search.glimpses import Glimpse, Watching
 from undershoot.search.options import Algorithm, SearchOptions, check_options
 from undershoot.search.results import Result, Status
@@ -35,6 +37,10 @@ COMPARED = {"cuda": 1 << 26, "cpu": 1 << 22}
 """Pairs of children that are compared with each other in a step, at most: those of each search with each other."""
 ROOM_TO_BEGIN = 1 << 15
 """Bytes that a search should have, at least, when it begins."""
+ROOM_A_LANE, ROOM_ALONE, ROOM_BYTES = 1 << 11, 1 << 24, 1 << 9
+"""Nodes for which there is room at first: for each search of many, and for one alone; and at most one for so many bytes."""
+FEWEST = 64
+"""Fewer searches are not quicker."""
 FEW = 64
 """Searches run together if each makes at most so many children in a step; otherwise one after another."""
 
@@ -76,10 +82,10 @@ class Searches:
         self, puzzle: Problem, starts: States, heuristic: Heuristic, options: SearchOptions, device: torch.device
     ) -> None:
         self.puzzle, self.starts, self.heuristic, self.options, self.device = puzzle, starts, heuristic, options, device
-        self.packing = Packing(puzzle.table, device)
-        self.steps = Steps(puzzle.table, self.packing, device)
         self.values = values_on(puzzle, heuristic, device)
         self.rules = rules_of(options)
+        self.kernels = round_kernels(puzzle.table, self.rules, device)
+        self.steps = self.kernels.steps
         self.memory = memory_of(options, device)
         self.queue: Iterator[int] = iter(range(len(starts)))
         self.watching = Watching(options.watch)
@@ -100,16 +106,21 @@ class Searches:
 
     def rounds(self, lanes: int) -> Rounds:
         """For so many searches at once."""
-        few = self.options.expand_per_step * self.steps.steps <= FEW
-        kind: type[Stacks] | type[Runs] = Stacks if few else Runs
         per_step, deep = self.options.expand_per_step, self.rules.deep
-        open_list: OpenList = (
-            Stacks(lanes, per_step, deep, self.device) if kind is Stacks else Runs(per_step, deep, self.device)
-        )
-        nodes = Nodes(self.packing.words, self.device, many=lanes > 1)
-        return Rounds(
-            self.packing, self.steps, self.values, self.rules, Lanes(lanes, self.device), nodes, open_list, self.memory
-        )
+        room = self._first_room(lanes)
+        nodes = Nodes(self.kernels.packing.words, self.device, many=lanes > 1, room=room)
+        open_list: OpenList
+        if per_step * self.steps.steps <= FEW:
+            open_list = Stacks(lanes, per_step, deep, self.device, room)
+        else:
+            open_list = Runs(per_step, deep, self.device, room)
+        return Rounds(self.kernels, self.values, self.rules, Lanes(lanes, self.device), nodes, open_list, self.memory)
+
+    def _first_room(self, lanes: int) -> int:
+        """For nodes; on a device of its own much at once, since to move them, or to record a round anew, takes longer."""
+        if self.device.type == "cpu":
+            return FIRST_NODES
+        return max(FIRST_NODES, min(ROOM_A_LANE * lanes if lanes > 1 else ROOM_ALONE, self.memory // ROOM_BYTES))
 
 
 class _Group:
@@ -118,6 +129,7 @@ class _Group:
     def __init__(self, searches: Searches, instances: list[int]) -> None:
         self.searches, self.instances = searches, instances
         self.rounds = searches.rounds(len(instances))
+        self.replays = replays_of(self.rounds)
         weight = float(searches.options.weight)
         self.reader = Reader(searches.puzzle, searches.heuristic, self.rounds, weight)
         self.instance: I64 = np.full(len(instances), -1, dtype=np.int64)
@@ -135,6 +147,8 @@ class _Group:
             if ended and (ended * 16 >= len(self.instance) or not running or self.is_short):
                 yield from self._report()
                 running += self._follow() if running and not self.is_short else 0
+                if FEWEST <= running * 2 < len(self.instance):
+                    self._narrow()
             if self.is_short:
                 running = self._make_space()
                 yield from self._report()
@@ -163,6 +177,13 @@ class _Group:
                 self.searches.queue = chain(instances, self.searches.queue)
                 return 0
         return len(instances)
+
+    def _narrow(self) -> None:
+        """Leave out the lanes in which nothing runs."""
+        kept = (self.rounds.lanes.status == RUNNING).nonzero()[:, 0]
+        lanes = kept.cpu().numpy()
+        self.instance, self.began = self.instance[lanes], self.began[lanes]
+        self.rounds.narrow(kept)
 
     def _make_space(self) -> int:
         """Where no search left anything to forget, those end that hold most. Returns how many go on."""
@@ -198,7 +219,7 @@ class _Group:
             if is_late.any():
                 lanes.stop(torch.tensor(is_late, device=lanes.device), OUT_OF_TIME)
         try:
-            return self.rounds.step()
+            return self.rounds.step() if self.replays is None else self.replays.run()
         except (NoRoomError, torch.cuda.OutOfMemoryError) as short:
             if isinstance(short, NoRoomError) and not self.rounds.has_taken:
                 self.is_short = True

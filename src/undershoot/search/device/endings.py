@@ -11,7 +11,8 @@ from undershoot.puzzles.problem import Problem
 from undershoot.search.conclusions import Ending, check_claim
 from undershoot.search.device.lanes import COUNTERS, SOLVED, STATUSES
 from undershoot.search.device.nodes import CLOSED, COST_SHIFT, NO_RANK
-from undershoot.search.device.rounds import ARRIVAL, Rounds
+from undershoot.search.device.rounds import Rounds
+from undershoot.search.device.step_kernels import ARRIVAL
 from undershoot.search.heads import MOST_SPAN
 from undershoot.search.options import Algorithm
 from undershoot.search.results import Status

@@ -33,8 +33,6 @@ class Rules(NamedTuple):
     deep: bool
     per_step: int
     most_expanded: int
-    least_value: float
-    """Of the heuristic."""
 
 
 def rules_of(options: SearchOptions) -> Rules:
@@ -47,7 +45,7 @@ def rules_of(options: SearchOptions) -> Rules:
         )
     limit = NEVER if options.max_expanded is None else min(options.max_expanded, NEVER)
     deep = options.ties is Ties.DEEP
-    return Rules(weight.denominator, weight.numerator, deep, options.expand_per_step, limit, 0.0)
+    return Rules(weight.denominator, weight.numerator, deep, options.expand_per_step, limit)
 
 
 class Lanes:
@@ -80,8 +78,15 @@ class Lanes:
 
     def stop(self, those: Tensor, status: int) -> None:
         """Those of them that run, bool[L]."""
-        self.status = torch.where(those & (self.status == RUNNING), status, self.status)
+        self.status.copy_(torch.where(those & (self.status == RUNNING), status, self.status))
 
     def renumber(self, where: Tensor) -> None:
         """Nodes have new numbers, int64[room + 1]."""
-        self.start, self.goal = where[self.start], torch.where(self.goal < 0, self.goal, where[self.goal.clamp_min(0)])
+        self.start.copy_(where[self.start])
+        self.goal.copy_(torch.where(self.goal < 0, self.goal, where[self.goal.clamp_min(0)]))
+
+    def narrow(self, kept: Tensor) -> None:
+        """Only these, int64[K]."""
+        self.count = len(kept)
+        for name in ("status", "key", "start", "goal", "incumbent", *COUNTERS, "by_f"):
+            setattr(self, name, getattr(self, name)[kept])

@@ -6,6 +6,7 @@ belongs to no node.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -71,10 +72,10 @@ class Nodes:
         self.many = many
         self.slots = torch.zeros(_slots_for(room) + 1, dtype=torch.int32, device=device)
         """int32[slots + 1]: 1 + a node, 0 for none; within a step also -1 - the row of a new state."""
+        self.count = torch.zeros((), dtype=torch.int64, device=device)
+        """int64[]: `stored` as the device knows it; between rounds they are equal."""
         self.window = torch.arange(WINDOW, device=device)
-        looks = [Look(words, many, has_claims) for has_claims in (False, True)]
-        self.seek, self.seek_again = (Fused(look.seek, device) for look in looks)
-        self.settle = Fused(looks[1].settle, device)
+        self.looks = look_kernels(words, many, str(device))
 
     @property
     def columns(self) -> tuple[Tensor, ...]:
@@ -125,10 +126,16 @@ class Nodes:
             column[..., :count] = column[..., numbers]
         parents = self.parent[:count].long()
         self.parent[:count] = torch.where(parents < 0, NO_PARENT, where[parents.clamp_min(0)]).int()
-        self.stored = count
+        self.rank[count:], self.parent[count:] = NO_RANK, NO_PARENT
+        self.know(count)
         self.slots.zero_()
         self._index_all()
         return where
+
+    def know(self, stored: int) -> None:
+        """That there are so many."""
+        self.stored = stored
+        self.count.fill_(stored)
 
     def _index_all(self) -> None:
         """Put all nodes into an empty index, some at a time."""
@@ -154,10 +161,10 @@ class Nodes:
         """int64: g."""
         return self.rank[numbers] >> COST_SHIFT
 
-    def rows(self, words: Tensor, lane: Tensor, waits: Tensor) -> Rows:
+    def rows(self, words: Tensor, lane: Tensor, waits: Tensor, place: Tensor | None = None) -> Rows:
         """Nothing of these is known yet."""
-        nothing = torch.zeros_like(lane)
-        return Rows(words, lane, spread(list(words), lane), waits, nothing, nothing)
+        place = spread(list(words), lane) if place is None else place
+        return Rows(words, lane, place, waits, torch.zeros_like(lane), torch.zeros_like(lane))
 
     def look(self, rows: Rows) -> tuple[Tensor, int]:
         """Find the nodes of all rows that wait; where there is none, one row claims the free slot.
@@ -165,14 +172,21 @@ class Nodes:
         Returns int64[B], the first rows of which are those that claimed one, and how many did. It waits for the device once,
         and again where a look needs more than two windows.
         """
+        new_rows, numbers = self.look_briefly(rows)
+        left, new = numbers.tolist()
+        if left:
+            self._look_on(rows, torch.arange(len(rows.lane), device=self.device))
+            new_rows, numbers = _summary(rows)
+            _, new = numbers.tolist()
+        return new_rows, new
+
+    def look_briefly(self, rows: Rows) -> tuple[Tensor, Tensor]:
+        """In two windows, without waiting for the device: the first of what `look` returns; and how many rows wait for another
+        window, and how many claimed a slot, int64[2]."""
         row = torch.arange(len(rows.lane), device=self.device)
         for has_claims in (False, True):
             rows.place, rows.waits, rows.found, rows.slot = self._look_once(rows, None, row, has_claims)
-        left, new, new_rows = _summary(row, rows.waits, rows.found)
-        if left:
-            self._look_on(rows, row)
-            _, new, new_rows = _summary(row, rows.waits, rows.found)
-        return new_rows, new
+        return _summary(rows)
 
     def _look_on(self, rows: Rows, row: Tensor) -> None:
         """Until nothing waits any more: few do."""
@@ -191,23 +205,49 @@ class Nodes:
         parts: tuple[Tensor, ...] = (rows.words, rows.lane, rows.place, rows.waits, rows.found, rows.slot)
         if those is not None:
             parts = tuple(part[..., those] for part in parts)
-        seek = self.seek_again if has_claims else self.seek
+        seek = self.looks.seek_again if has_claims else self.looks.seek
         there, who, is_end, target = seek(*parts[:4], self.slots, self.words, self.lane, rows.words, rows.lane)
         self.slots[target] = (-1 - row).int()
-        result: tuple[Tensor, ...] = self.settle(*parts, row, there, who, is_end, self.slots, rows.words, rows.lane)
+        result: tuple[Tensor, ...] = self.looks.settle(*parts, row, there, who, is_end, self.slots, rows.words, rows.lane)
         return result
 
-    def add(self, words: Tensor, lane: Tensor, h: Tensor, slot: Tensor) -> None:
-        """Store K new states, int64[W, K], in the slots that they claimed; nothing has reached them yet."""
-        first, end = self.stored, self.stored + words.shape[1]
-        self.words[:, first:end] = words
-        self.rank[first:end] = NO_RANK
-        self.parent[first:end] = NO_PARENT
-        self.h[first:end] = h.to(torch.int16)
+    def add(self, rows: Rows, those: Tensor, h: Tensor, is_new: Tensor) -> Tensor:
+        """Store the states of those rows, int64[K], that are new, bool[K], in the slots that they claimed; nothing has reached
+        them yet. Returns int64[B]: the node of each row, and `room` of those that were not stored.
+
+        Their number is read by nobody here: who called changes `stored`.
+        """
+        number = torch.where(is_new, self.count + is_new.cumsum(0) - 1, self.room)
+        self.words[:, number] = rows.words[:, those]
+        self.h[number] = h.to(torch.int16)
         if self.many:
-            self.lane[first:end] = lane.int()
-        self.slots[slot] = torch.arange(first + 1, end + 1, dtype=torch.int32, device=self.device)
-        self.stored = end
+            self.lane[number] = rows.lane[those].int()
+        self.slots[torch.where(is_new, rows.slot[those], len(self.slots) - 1)] = (number + 1).int()
+        self.slots[-1] = 0
+        self.count += is_new.sum()
+        result = torch.full((len(rows.lane) + 1,), self.room, device=self.device)
+        result[torch.where(is_new, those, len(rows.lane))] = number
+        return result[:-1]
+
+    def unclaim(self, rows: Rows, undoes: Tensor) -> None:
+        """Free the slots that rows claimed, if it comes to that, bool[]: nothing was stored."""
+        row = torch.arange(len(rows.lane), device=self.device)
+        self.slots[torch.where((rows.found == -1 - row) & undoes, rows.slot, len(self.slots) - 1)] = 0
+
+
+@cache
+def look_kernels(words: int, many: bool, device: str) -> "LookKernels":
+    """Compiled once for all searches."""
+    return LookKernels(words, many, torch.device(device))
+
+
+class LookKernels:
+    """Functions that a compiler makes kernels of."""
+
+    def __init__(self, words: int, many: bool, device: torch.device) -> None:
+        first, again = (Look(words, many, has_claims) for has_claims in (False, True))
+        self.seek, self.seek_again = Fused(first.seek, device), Fused(again.seek, device)
+        self.settle = Fused(again.settle, device)
 
 
 class Look:
@@ -280,14 +320,14 @@ class Look:
         return place, waits & ~is_known, torch.where(is_known, owner, found), torch.where(is_own, there, slot)
 
 
-def _summary(row: Tensor, waits: Tensor, found: Tensor) -> tuple[int, int, Tensor]:
-    """How many wait, how many claimed a slot, and these, int64[B], first. It waits for the device."""
-    is_new = found == -1 - row
+def _summary(rows: Rows) -> tuple[Tensor, Tensor]:
+    """Those that claimed a slot, int64[B], first; how many wait, and how many claimed one, int64[2]."""
+    row = torch.arange(len(rows.lane), device=rows.lane.device)
+    is_new = rows.found == -1 - row
     order = is_new.cumsum(0)
-    left, new = torch.stack([waits.sum(), order[-1]]).tolist()
-    new_rows = torch.empty(len(row) + 1, dtype=torch.int64, device=row.device)
+    new_rows = torch.zeros(len(row) + 1, dtype=torch.int64, device=row.device)
     new_rows[torch.where(is_new, order - 1, len(row))] = row
-    return left, new, new_rows
+    return new_rows[:-1], torch.stack([rows.waits.sum(), order[-1]])
 
 
 def _slots_for(room: int) -> int:
