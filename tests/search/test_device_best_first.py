@@ -22,7 +22,7 @@ from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.device import best_first, packing
 from undershoot.search.device.best_first import Searches, astar_on_device
 from undershoot.search.device.nodes import Nodes
-from undershoot.search.device.open_lists import Stacks
+from undershoot.search.device.stacks import Stacks
 from undershoot.search.results import Result
 
 NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

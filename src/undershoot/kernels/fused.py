@@ -26,12 +26,18 @@ class Fused:
         """What the function returns."""
         if self.compiled is not None and arguments[0].shape[-1] >= SMALL:
             try:
-                return self.compiled(*arguments)
+                return self.compiled(*map(_plain, arguments))
             except torch.cuda.OutOfMemoryError:
                 raise
             except RuntimeError:  # no compiler for the device here: slower, but the same
                 self.compiled = None
         return self.function(*arguments)
+
+
+def _plain(argument: Any) -> Any:
+    """A part of a tensor as a tensor of its own: a compiler makes a kernel for each way in which parts lie in memory."""
+    is_part = isinstance(argument, torch.Tensor) and (argument.storage_offset() or not argument.is_contiguous())
+    return argument.clone(memory_format=torch.contiguous_format) if is_part else argument
 
 
 def compiled(function: Callable[..., Any], dynamic: bool) -> Callable[..., Any]:

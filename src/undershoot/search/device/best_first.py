@@ -22,10 +22,12 @@ from undershoot.search.conclusions import Ending, check_request, conclude, whole
 from undershoot.search.device.endings import Reader
 from undershoot.search.device.lanes import IDLE, OUT_OF_MEMORY, OUT_OF_TIME, RUNNING, Lanes, rules_of
 from undershoot.search.device.nodes import FIRST_NODES, MOST_COST, Nodes
-from undershoot.search.device.open_lists import OpenList, Runs, Stacks
+from undershoot.search.device.open_lists import OpenList
 from undershoot.search.device.packing import check_packs
 from undershoot.search.device.replays import replays_of
 from undershoot.search.device.rounds import NoRoomError, Rounds, TooDearError, WrongValueError
+from undershoot.search.device.runs import Runs
+from undershoot.search.device.stacks import Stacks
 from undershoot.search.device.step_kernels import MOST_VALUE, round_kernels
 from undershoot.search.glimpses import Glimpse, Watching
 from undershoot.search.options import Algorithm, SearchOptions, check_options

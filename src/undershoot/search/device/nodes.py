@@ -151,7 +151,7 @@ class Nodes:
                 self.slots[torch.where(wants, free, len(self.slots) - 1)] = (numbers + 1).int()
                 rows.waits &= ~(wants & (self.slots[free] == numbers + 1))
                 rows.place = torch.where(is_free.any(1), rows.place, rows.place + WINDOW)
-        self.slots[-1] = 0
+        self.slots[-1:].fill_(0)
 
     def lane_of(self, numbers: Tensor) -> Tensor:
         """int64: the searches that nodes belong to."""
@@ -223,7 +223,7 @@ class Nodes:
         if self.many:
             self.lane[number] = rows.lane[those].int()
         self.slots[torch.where(is_new, rows.slot[those], len(self.slots) - 1)] = (number + 1).int()
-        self.slots[-1] = 0
+        self.slots[-1:].fill_(0)
         self.count += is_new.sum()
         result = torch.full((len(rows.lane) + 1,), self.room, device=self.device)
         result[torch.where(is_new, those, len(rows.lane))] = number
@@ -232,7 +232,7 @@ class Nodes:
     def unclaim(self, rows: Rows, undoes: Tensor) -> None:
         """Free the slots that rows claimed, if it comes to that, bool[]: nothing was stored."""
         row = torch.arange(len(rows.lane), device=self.device)
-        self.slots[torch.where((rows.found == -1 - row) & undoes, rows.slot, len(self.slots) - 1)] = 0
+        self.slots.index_fill_(0, torch.where((rows.found == -1 - row) & undoes, rows.slot, len(self.slots) - 1), 0)
 
 
 @cache

@@ -14,7 +14,8 @@ from torch import Tensor
 from undershoot.heuristics.device_values import Values
 from undershoot.search.device.lanes import COUNTERS, RUNNING, Lanes, Rules
 from undershoot.search.device.nodes import MOST_COST, NO_RANK, Nodes, Rows
-from undershoot.search.device.open_lists import OpenList, Pushed, Stacks, Taken, span_for
+from undershoot.search.device.open_lists import OpenList, Pushed, Taken, span_for
+from undershoot.search.device.stacks import Stacks
 from undershoot.search.device.step_kernels import MOST_VALUE, RoundKernels
 
 
@@ -157,7 +158,7 @@ class Rounds:
         self.make_room(0, f, g)
         self.expanding = torch.where(choice.is_expanded, choice.taken.number, self.nodes.room).flatten()
         self.close(choice, self.goes)
-        self.store(choice, brood, self.goes)
+        self.open.push(self.store(choice, brood, self.goes))
         self.nodes.stored += count
         self.expanding, self.most_left = None, self.rules.most_expanded - expanded
         return running
@@ -228,15 +229,15 @@ class Rounds:
         """Close the nodes, and note goals; if it comes to that, bool[]."""
         lanes, rank = self.lanes, self.nodes.rank
         rank[torch.where(goes, choice.target, self.nodes.room)] = choice.closed
-        rank[-1] = NO_RANK
+        rank[-1:].fill_(NO_RANK)
         for name in ("status", "expanded", "incumbent", "goal"):
             column: Tensor = getattr(lanes, name)
             column.copy_(torch.where(goes, getattr(choice, name), column))
         level = choice.level.clamp_max(lanes.by_f.shape[1] - 1)
         lanes.by_f.scatter_add_(1, level, (choice.is_expanded & goes).int())
 
-    def store(self, choice: Choice, brood: Brood, goes: Tensor) -> None:
-        """Store new nodes, and let what is new or reached more cheaply be open; if it comes to that, bool[].
+    def store(self, choice: Choice, brood: Brood, goes: Tensor) -> Pushed:
+        """Store new nodes; if it comes to that, bool[]. What is new or reached more cheaply is to be open.
 
         Of several ways to one node the cheapest counts, and of these the first: each bids its cost and its row, and who reads
         its own bid has won.
@@ -248,14 +249,14 @@ class Rounds:
         nodes.rank.scatter_reduce_(0, target, bid, "amin")
         wins, target, f, reopened = self.kernels.won(node, before, bid, cost, nodes.rank, nodes.h, nodes.room)
         nodes.rank[target] = children.rank
-        nodes.rank[-1] = NO_RANK
+        nodes.rank[-1:].fill_(NO_RANK)
         parent = choice.taken.number.flatten().repeat_interleave(self.steps.steps, output_size=len(found))
         nodes.parent[target] = parent.int()
         by_lane = (lanes.count, -1)
         counts = torch.stack([children.generated.view(by_lane).sum(1) * goes, *self._counts(number, reopened)])
         for name, more in zip(COUNTERS[1:], counts, strict=True):
             getattr(lanes, name).add_(more)
-        self.open.push(Pushed(*(part.view(by_lane) for part in (node, f, cost, wins))))
+        return Pushed(*(part.view(by_lane) for part in (node, f, cost, wins)))
 
     def _counts(self, number: Tensor, reopened: Tensor) -> Tensor:
         """int64[2, L]: how many were evaluated, and reopened."""

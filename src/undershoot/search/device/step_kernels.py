@@ -33,9 +33,10 @@ class RoundKernels:
         self.packing = Packing(table, device)
         self.steps = Steps(table, self.packing, device)
         self.g_factor, self.h_factor, self.per_step = rules.g_factor, rules.h_factor, rules.per_step
-        self.judged, self.made = Fused(self._judged, device), Fused(self._made, device)
+        # What is summed up over many rows, torch does better than what a compiler makes of it.
+        self.judged = Fused(self._judged, device) if rules.per_step == 1 else self._judged
+        self.made = Fused(self._made, device)
         self.bids, self.won = Fused(self._bids, device), Fused(self._won, device)
-        self.read = Fused(self._read, device)
 
     def _judged(
         self,
@@ -116,7 +117,7 @@ class RoundKernels:
         return wins, torch.where(wins, node, nowhere), f, wins & (before & CLOSED == 1)
 
     @staticmethod
-    def _read(h: Tensor, counts: Tensor, g: Tensor, made: Tensor, status: Tensor, expanded: Tensor) -> Tensor:
+    def read(h: Tensor, counts: Tensor, g: Tensor, made: Tensor, status: Tensor, expanded: Tensor) -> Tensor:
         """float64[5]: how many values cannot be, the largest value, the largest g of a child, how many searches go on, and the
         least that one of them expanded.
 
