@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from undershoot.arrays import F32, States
 from undershoot.guarantees import PROVEN, Guarantee, Rounding
@@ -35,6 +36,8 @@ MOST_WORD = (1 << 31) - 1
 NARROW = 1 << 31
 MOST_LATER = 24
 """Sums that are asked of what is left, at most: each cuts off less than the one before."""
+TOGETHER = 8
+"""Looks at a table that are asked at once; what they cut off is then taken out."""
 AT_ONCE = 1 << 18
 """States that are evaluated at once when a heuristic is asked from outside."""
 
@@ -50,13 +53,14 @@ class DeviceTable:
 
     @cached_property
     def asked(self) -> Fused:
-        """A kernel for all looks at this table: costs, int32[B], of (codes uint8[P, B], alive bool[B], pieces, words)."""
+        """A kernel for several looks at this table at once: costs, int32[L, B], of (codes uint8[P, B], alive bool[B], pieces
+        int64[L, k], words [L, k, C])."""
         digits = self.digits
 
         def asked(codes: Tensor, alive: Tensor, pieces: Tensor, words: Tensor) -> Tensor:
-            planes = codes[pieces].int()
-            number = digits.number([words[i][planes[i]] for i in range(len(digits.kinds))])
-            return self.costs(torch.where(alive, number, 0))
+            look = torch.arange(pieces.shape[0], device=codes.device)[:, None]
+            planes = [words[look, i, codes[pieces[:, i]].int()] for i in range(len(digits.kinds))]
+            return self.costs(torch.where(alive, digits.number(planes), 0))
 
         return Fused(asked, self.entries.device)
 
@@ -131,11 +135,6 @@ class TensorLook:
         """[C * S * codes] for each piece: the same after a step."""
         self.codes = [moves.codes[moves.kinds[piece]] for piece in self.asked]
 
-    def costs_of_few(self, codes: Tensor, alive: Tensor) -> Tensor:
-        """int32[B]: as `costs`, by a kernel that all looks at one table share."""
-        result: Tensor = self.table.asked(codes, alive, self.pieces, self.words)
-        return result
-
     def costs(self, codes: Tensor, alive: Tensor | None = None, rows: Tensor | None = None) -> Tensor:
         """int32[B], or int32[S, B] after steps. rows: where these are found, see `TensorPieces.rows`.
 
@@ -150,6 +149,50 @@ class TensorLook:
             ]
         number = self.digits.number(words)
         return self.table.costs(number if alive is None else torch.where(alive, number, 0))
+
+
+class TensorLooks:
+    """Several looks at one table, each of which is a sum of its own, asked at once: how pieces and words lie side by side."""
+
+    def __init__(self, looks: Sequence[TensorLook]) -> None:
+        self.table, self.is_inverse = looks[0].table, looks[0].is_inverse
+        self.pieces = torch.stack([look.pieces for look in looks])
+        codes, width = max(look.words.shape[1] for look in looks), max((look.words.dtype for look in looks), key=str)
+        self.words = torch.stack([pad(look.words, (0, codes - look.words.shape[1])).to(width) for look in looks])
+
+    def largest(self, codes: Tensor, alive: Tensor) -> Tensor:
+        """int32[B], of uint8[P, B]; alive, bool[B]: of others anything is said, without reading the table."""
+        costs: Tensor = self.table.asked(codes, alive, self.pieces, self.words)
+        return costs.amax(0)
+
+
+class TensorSum:
+    """A sum of looks, of which some may be of the inverse."""
+
+    def __init__(self, looks: Sequence[TensorLook]) -> None:
+        self.looks, self.is_inverse = [TensorLooks([look]) for look in looks], any(look.is_inverse for look in looks)
+        if len({look.is_inverse for look in looks}) > 1:
+            raise ValueError("a sum is of the state or of its inverse")
+
+    def largest(self, codes: Tensor, alive: Tensor) -> Tensor:
+        """See `TensorLooks`."""
+        return torch.stack([look.largest(codes, alive) for look in self.looks]).sum(0).int()
+
+
+def grouped(sums: Sequence[Sequence[TensorLook]]) -> list[TensorLooks | TensorSum]:
+    """Sums in the order in which they are asked, those of one look at one table together."""
+    groups: list[list[TensorLook] | TensorSum] = []
+    open_groups: dict[tuple[int, bool], list[TensorLook]] = {}
+    for looks in sums:
+        if len(looks) > 1:
+            groups.append(TensorSum(looks))
+            continue
+        key = (id(looks[0].table), looks[0].is_inverse)
+        if len(open_groups.get(key, [])) in (0, TOGETHER):
+            open_groups[key] = []
+            groups.append(open_groups[key])
+        open_groups[key].append(looks[0])
+    return [group if isinstance(group, TensorSum) else TensorLooks(group) for group in groups]
 
 
 @dataclass(frozen=True, eq=False)

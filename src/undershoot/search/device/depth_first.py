@@ -27,7 +27,7 @@ from undershoot.search.ida import Start, starts_of
 from undershoot.search.options import Algorithm, SearchOptions, check_options
 from undershoot.search.results import Result, Status
 
-CHUNK = {"cuda": 1 << 20, "cpu": 1 << 14}
+CHUNK = {"cuda": 1 << 21, "cpu": 1 << 14}
 """Nodes that are expanded at once."""
 ALONE_FROM = 1 << 20
 """An instance with an iteration of so many expansions fills the device by itself, and is searched alone from then on."""

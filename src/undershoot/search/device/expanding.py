@@ -7,18 +7,16 @@ import torch
 from torch import Tensor
 
 from undershoot.arrays import Bools
-from undershoot.heuristics.device_patterns import NO_VALUE, DevicePatterns
+from undershoot.heuristics.device_patterns import NO_VALUE, DevicePatterns, grouped
 from undershoot.kernels.fused import SMALL, Fused
 from undershoot.kernels.tensor_pieces import TensorPieces
 from undershoot.search.depth_first import tree_moves
 from undershoot.search.device.frontier import Paths, Rows
 
 KEPT = "expander"
-COMPACTED = 4
-"""Looks at what is left after which those that were cut off are taken out."""
-
-
 MOST_ARRIVALS = 1 << 15
+TRIED = 1 << 16
+"""Nodes with which kernels are compiled, for which they are then laid out: about as many as there will be."""
 LARGE = 1 << 13
 """What is left of a bound that lets everything through, more or less."""
 
@@ -62,15 +60,15 @@ class Expander:
         self.arrivals = torch.int16 if len(allowed) <= MOST_ARRIVALS else torch.int32
         """What holds them."""
         self.paths = Paths(steps)
-        self.first, self.later = heuristic.looks[: heuristic.first], heuristic.looks[heuristic.first :]
+        self.first, self.later = heuristic.looks[: heuristic.first], grouped(heuristic.looks[heuristic.first :])
         self.kept = Fused(self._kept, device)
         self.made = Fused(self._made, device)
         self.inverted = None if heuristic.inverse is None else Fused(heuristic.inverse, device)
 
     def compile(self) -> None:
         """Expand some nodes whose children all are let through."""
-        codes = self.moves.goals[:, :1].repeat(1, 2 * SMALL)
-        left = torch.full((2 * SMALL,), LARGE, dtype=torch.int16, device=codes.device)
+        codes = self.moves.goals[:, :1].repeat(1, TRIED)
+        left = torch.full((TRIED,), LARGE, dtype=torch.int16, device=codes.device)
         arrival = self.arrival_of_starts(codes)
         path = torch.zeros((0, len(left)), dtype=torch.int64, device=codes.device)
         self.expand(Rows(codes, left, arrival, torch.zeros_like(left, dtype=torch.int32), path), 0)
@@ -114,7 +112,8 @@ class Expander:
         pick = kept.flatten().nonzero()[:, 0]
         step = torch.div(pick, len(rows), rounding_mode="trunc")
         parent = pick - step * len(rows)
-        codes, left, arrival = self.made(rows.codes, rows.left, parent, step)
+        made = self.made if len(parent) >= SMALL else self.made.function
+        codes, left, arrival = made(rows.codes, rows.left, parent, step)
         parent, step, codes, left, arrival, least = self._looked_again(parent, step, codes, left, arrival, least)
         path = self.paths.extended(rows.path.index_select(1, parent), depth, step)
         children = Rows(codes, left, arrival, rows.instance.index_select(0, parent), path)
@@ -124,22 +123,14 @@ class Expander:
         self, parent: Tensor, step: Tensor, codes: Tensor, left: Tensor, arrival: Tensor, least: Tensor
     ) -> tuple[Tensor, ...]:
         """Ask the later sums of those that are left."""
-        for start in range(0, len(self.later), COMPACTED):
+        for looks in self.later:
             if not len(parent):
                 break
-            alive, over = torch.ones_like(parent, dtype=torch.bool), torch.full_like(left, NO_VALUE, dtype=torch.int32)
-            groups = self.later[start : start + COMPACTED]
-            asks_inverse = self.inverted is not None and any(look.is_inverse for group in groups for look in group)
-            inverse = self.inverted(codes) if asks_inverse and self.inverted is not None else codes
-            for group in groups:
-                value = torch.zeros_like(over)
-                for look in group:
-                    value = value + look.costs_of_few(inverse if look.is_inverse else codes, alive)
-                is_cut = alive & (value > left)
-                over = torch.where(is_cut, value - left, over)
-                alive &= value <= left
-            least = least.scatter_reduce(0, parent, over, "amin")
-            pick = alive.nonzero()[:, 0]
+            asked = self.inverted(codes) if looks.is_inverse and self.inverted is not None else codes
+            over = looks.largest(asked, torch.ones_like(parent, dtype=torch.bool)) - left
+            is_cut = over > 0
+            least = least.scatter_reduce(0, parent, torch.where(is_cut, over, NO_VALUE), "amin")
+            pick = (~is_cut).nonzero()[:, 0]
             parent, step, left, arrival = parent[pick], step[pick], left[pick], arrival[pick]
             codes = codes.index_select(1, pick)
         return parent, step, codes, left, arrival, least
