@@ -1,6 +1,6 @@
 """Networks on patterns beside what else one can do with as many bytes.
 
-    python benchmarks/pattern_baselines.py losses [--device cuda] [--subjects "7 tiles,corners"] [--seconds 300]
+    python benchmarks/pattern_baselines.py losses [--device cuda] [--subjects "7 tiles,corners"] [--losses cross-entropy] [--seconds 300]
     python benchmarks/pattern_baselines.py tables [--subjects ...]
 
 losses: the same network trained with our loss and with the cross-entropy one. `too high` is the share of all arrangements that
@@ -68,7 +68,7 @@ SUBJECTS = {
 LOSSES = {"ours": "asymmetric", "cross-entropy": "cross-entropy"}
 
 
-def losses(subject: Subject, device: str, steps: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def losses(subject: Subject, device: str, steps: int, which: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     from undershoot.training.on_patterns import PatternLearner
     from undershoot.training.recipe import Loss
     from undershoot.training.recipes import recipe
@@ -77,8 +77,8 @@ def losses(subject: Subject, device: str, steps: int) -> Iterator[tuple[str, dic
     table = table_of(pattern, puzzle.name)
     residuals = residuals_of(table, puzzle.base_heuristic)
     yield "the table", {"arrangements": len(table.unpacked()), "mean": round(table.mean, 4)}
-    for name, loss in LOSSES.items():
-        settings = {**subject.settings, "steps": steps, "loss": Loss(loss), "device": device, "tf32": device == "cuda"}
+    for name in which:
+        settings = {**subject.settings, "steps": steps, "loss": Loss(LOSSES[name]), "device": device, "tf32": device == "cuda"}
         rules = dataclasses.replace(recipe(puzzle, "exact", subject.patterns), **settings)
         learner = PatternLearner(table, residuals, rules)
         began = time.perf_counter()
@@ -221,6 +221,7 @@ def main() -> None:
     parser.add_argument("part", choices=("losses", "tables"))
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), help="of " + ", ".join(SUBJECTS))
+    parser.add_argument("--losses", default=",".join(LOSSES), help="of " + ", ".join(LOSSES))
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no subject after so many")
     arguments = parser.parse_args()
@@ -229,7 +230,8 @@ def main() -> None:
         if time.perf_counter() - began > arguments.seconds:
             break
         subject = SUBJECTS[name]
-        rows = losses(subject, arguments.device, arguments.steps) if arguments.part == "losses" else tables(subject)
+        which = arguments.losses.split(",")
+        rows = losses(subject, arguments.device, arguments.steps, which) if arguments.part == "losses" else tables(subject)
         for what, figures in rows:
             print(f"{name:10}{what:28}{json.dumps(figures)}", flush=True)
 

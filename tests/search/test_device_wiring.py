@@ -5,24 +5,34 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import undershoot as us
 from commands import undershoot
+from outside import Outside
 from undershoot.bundles.loading import default_heuristic
 from undershoot.bundles.loading import heuristic as by_name
 from undershoot.errors import GaveOut
-from undershoot.guarantees import OptimalityKind
+from undershoot.guarantees import Heuristic, OptimalityKind
 from undershoot.heuristics.device_patterns import DevicePatterns
 from undershoot.heuristics.patterns import PatternHeuristic
+from undershoot.search.beam import Beam
+from undershoot.search.both import Meeting
+from undershoot.search.device import beam as device_beam
 from undershoot.search.device import choosing, depth_first, solving
+from undershoot.search.device.beam import DeviceBeam
+from undershoot.search.device.beam_layers import Growing
 from undershoot.search.device.choosing import place, settled
 from undershoot.search.device.expanding import Expander
+from undershoot.search.device.proving import DeviceProver
 from undershoot.search.device.solving import patterns_there
+from undershoot.search.guiding import ON_CORES, ON_DEVICE
 from undershoot.search.options import Algorithm, SearchOptions
 from undershoot.search.results import Status
 from undershoot.search.solving import choose
+from undershoot.search.staged import Staged
 
 HERE = SearchOptions(algorithm=Algorithm.IDA)
 IDA, BOTH = (SearchOptions(algorithm=algorithm, device="cuda") for algorithm in (Algorithm.IDA, Algorithm.BOTH))
@@ -178,6 +188,63 @@ def test_both_bounds_meet_with_the_proof_on_the_device(name: str) -> None:
         assert (results[-1].cost, str(results[-1].optimality)) == (cost, "optimal, proven")
     results = us.solve_many(puzzle, states, patterns_there(patterns, "cuda"), BOTH)
     assert all(result.optimality.kind is OptimalityKind.PROVEN for result in results)
+
+
+@pytest.mark.usefixtures("two_devices")
+def test_the_beam_of_both_is_on_the_device_and_takes_its_turns_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    patterns, state = us.patterns(puzzle, "4-4+reflected"), puzzle.parse("8 6 7 / 2 5 4 / 3 0 1")
+
+    def meeting(guide: Heuristic) -> Meeting:
+        return Meeting(puzzle, state, patterns, guide, BOTH)
+
+    default = meeting(patterns)
+    (beam,), (guided,) = default.parts, default.guided
+    assert isinstance(beam, DeviceBeam)
+    assert beam.bound is None  # the guide says what is proven: it is asked once
+    assert isinstance(default.prover, DeviceProver)
+    assert (guided.turns is default.prover.turns, guided.pace) == (True, ON_DEVICE)
+    learned = meeting(us.heuristic(puzzle, "learned"))
+    assert isinstance(learned.parts[0], DeviceBeam)
+    assert learned.parts[0].bound is not None
+    asks = meeting(Outside(us.heuristic(puzzle, "linear-conflict")))
+    assert isinstance(asks.parts[0], DeviceBeam)
+    assert asks.guided[0].pace is ON_CORES
+    assert asks.guided[0].turns is asks.graph.turns
+    assert isinstance(meeting(us.heuristic(puzzle, "linear-conflict")).parts[0], Beam)  # which has it in its loop
+    monkeypatch.setattr(device_beam, "MOST_WORDS", 0)
+    assert isinstance(meeting(patterns).parts[0], Beam)
+
+
+@pytest.mark.usefixtures("two_devices")
+@pytest.mark.parametrize("guide", [None, "learned", "linear-conflict", "outside", "zero"])
+def test_both_bounds_meet_on_the_device_with_any_guide(guide: str | None) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    patterns, states = us.patterns(puzzle, "1 2 3 / 4 5 6"), puzzle.sample(3, seed=8)
+    named = None if guide is None else us.heuristic(puzzle, "base" if guide == "outside" else guide)
+    guided_by = Outside(named) if named is not None and guide == "outside" else named
+    results = us.solve_many(puzzle, states, patterns, BOTH, guide=guided_by)
+    assert [result.cost for result in results] == us.oracle(puzzle).distance(states).tolist()
+    assert all(str(result.optimality) == "optimal, proven" for result in results)
+
+
+@pytest.mark.usefixtures("two_devices")
+def test_the_beam_finds_beside_two_stages_and_a_beam_without_memory_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    puzzle = us.puzzle("cube-3x3")
+    patterns = us.patterns(puzzle, "4")
+    state = us.scramble(puzzle.table, np.array([4]), 2).states
+
+    def full(*_: object) -> None:
+        raise torch.cuda.OutOfMemoryError
+
+    for there in (False, True):
+        meeting = Meeting(puzzle, state, patterns, patterns, BOTH)
+        assert [type(part) for part in meeting.parts] == [Staged, DeviceBeam]
+        assert len(meeting.guided) == 2
+        *_, result = meeting.results()
+        assert (result.cost, str(result.optimality)) == (4, "optimal, proven")
+        if not there:
+            monkeypatch.setattr(Growing, "children", full)
 
 
 @pytest.mark.usefixtures("two_devices")

@@ -1,7 +1,8 @@
 """Heuristics as tensor operations, for searches that never leave a device: values of states, int64[B, n], where these are.
 
 What is evaluated here says what the heuristic says: whole numbers to the bit. A network of floats may differ in the last
-digits; so one of which something is known on the cores is asked there, and so is every heuristic that is not known here.
+digits; so one of which something is known on the cores is asked there, unless nothing that is known of it is needed, as for a
+guide. So is every heuristic that is not known here.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,9 +45,12 @@ AT_ONCE = {"cuda": 1 << 20, "cpu": 1 << 14}
 SPREAD = 0x9E3779B97F4A7C15
 
 
-def values_on(puzzle: Problem, heuristic: Heuristic, device: torch.device) -> Values:
-    """The heuristic on the device; through the processor if it is not known here."""
-    made = _known(puzzle, heuristic, device)
+def values_on(puzzle: Problem, heuristic: Heuristic, device: torch.device, exactly: bool = True) -> Values:
+    """The heuristic on the device; through the processor if it is not known here.
+
+    exactly: whether what is known of the heuristic must hold of what is said here; a guide is not believed anyway.
+    """
+    made = _known(puzzle, heuristic, device, exactly)
     return Outside(heuristic, device) if made is None else made
 
 
@@ -62,7 +66,7 @@ def stays_on_device(values: Values) -> bool:
     return True
 
 
-def _known(puzzle: Problem, heuristic: Heuristic, device: torch.device) -> Values | None:
+def _known(puzzle: Problem, heuristic: Heuristic, device: torch.device, exactly: bool) -> Values | None:
     match heuristic:
         case Additive():
             return TensorBase(heuristic.formula, device)
@@ -71,16 +75,16 @@ def _known(puzzle: Problem, heuristic: Heuristic, device: torch.device) -> Value
         case DevicePatterns() if heuristic.device.type == device.type:
             return PatternValues(heuristic)
         case NeuralHeuristic() | CudaHeuristic() | CalibratedHeuristic():
-            return _learned(puzzle, heuristic, device)
+            return _learned(puzzle, heuristic, device, exactly)
         case Largest() | Rounded():
-            return _joined(puzzle, heuristic, device)
+            return _joined(puzzle, heuristic, device, exactly)
     return None
 
 
-def _joined(puzzle: Problem, heuristic: Largest | Rounded, device: torch.device) -> Values | None:
+def _joined(puzzle: Problem, heuristic: Largest | Rounded, device: torch.device, exactly: bool) -> Values | None:
     """Made from others, if all of these are known."""
     members = heuristic.members if isinstance(heuristic, Largest) else (heuristic.inner,)
-    known = [values for values in (_known(puzzle, member, device) for member in members) if values is not None]
+    known = [values for values in (_known(puzzle, member, device, exactly) for member in members) if values is not None]
     if len(known) < len(members):
         return None
     return (
@@ -91,13 +95,13 @@ def _joined(puzzle: Problem, heuristic: Largest | Rounded, device: torch.device)
 
 
 def _learned(
-    puzzle: Problem, heuristic: NeuralHeuristic | CudaHeuristic | CalibratedHeuristic, device: torch.device
+    puzzle: Problem, heuristic: NeuralHeuristic | CudaHeuristic | CalibratedHeuristic, device: torch.device, exactly: bool
 ) -> Values | None:
     network = heuristic.network if isinstance(heuristic, CalibratedHeuristic) else heuristic
     if isinstance(network, CudaHeuristic):
         outputs = Outputs(network.encoding, network.parts, network.scales)
     elif isinstance(network, NeuralHeuristic):
-        if not network.is_exact and heuristic.guarantee.standing is not Standing.NONE:
+        if exactly and not network.is_exact and heuristic.guarantee.standing is not Standing.NONE:
             return None  # what is known holds for the sums of the cores
         outputs = _moved(network, device)
     else:

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -21,7 +22,7 @@ from undershoot.search.astar import Batch
 from undershoot.search.beam import Beam
 from undershoot.search.conclusions import Ending, check_request, conclude
 from undershoot.search.graph_proving import GraphProver
-from undershoot.search.guiding import Guided
+from undershoot.search.guiding import ON_CORES, ON_DEVICE, Guided
 from undershoot.search.ida import cut_off, loop_guide, spread, starts_of
 from undershoot.search.known import NO_COST, Known, Snapshot, Turns
 from undershoot.search.options import CPU, Algorithm, SearchOptions, check_options
@@ -166,24 +167,44 @@ class Meeting:
         self.known.raise_bound(max(begin.lower, self._value_of_start()))
         self.known.offer(np.zeros(0, dtype=np.int32))  # it may be solved
         turns = Turns()
-        if options.device == CPU:
-            loop, cut = loop_guide(self.prover_heuristic), cut_off(puzzle, self.prover_heuristic)
-            self.prover: Proof = Prover(self.known, begin, self.prover_heuristic, loop, threads, cut, turns)
-        else:
-            from undershoot.search.device.proving import prover_on_device
-
-            self.prover = prover_on_device(self.known, heuristic, options.device)
         # What A* would have if it searched alone; a third for each of those that need memory.
         free = available_memory()
         memory = (free // 2 if options.max_memory is None else min(options.max_memory, free)) // beside
         self.graph = GraphProver(self.known, self.prover_heuristic, -(-memory // 3), turns)
         stages = stages_of(puzzle)
-        beam = Beam(self.known, guide, self.prover_heuristic, memory // 3)
-        staged = [] if stages is None else [Staged(self.known, stages)]
-        self.parts: list[Part] = [*staged, beam]
-        self.guided = Guided(self.known, [part.slices() for part in self.parts], turns)
+        on_cores: list[Part] = [] if stages is None else [Staged(self.known, stages)]
+        on_device: list[Part] = []
+        turns_there = Turns()
+        if options.device == CPU:
+            loop, cut = loop_guide(self.prover_heuristic), cut_off(puzzle, self.prover_heuristic)
+            self.prover: Proof = Prover(self.known, begin, self.prover_heuristic, loop, threads, cut, turns)
+            on_cores.append(Beam(self.known, guide, self.prover_heuristic, memory // 3))
+        else:
+            from undershoot.search.device.proving import prover_on_device
+
+            self.prover = prover_on_device(self.known, heuristic, options.device, turns_there)
+            beam, works_there = self._beam_there(guide, memory // 3)
+            (on_device if works_there else on_cores).append(beam)
+        self.parts = [*on_cores, *on_device]
+        self.guided = [
+            Guided(self.known, [part.slices() for part in parts], *whose)
+            for parts, whose in ((on_cores, (turns, ON_CORES)), (on_device, (turns_there, ON_DEVICE)))
+            if parts
+        ]
+        self.finding, self.lock = len(self.guided), threading.Lock()
         self.raised: list[BaseException] = []
         self.history: list[Moved] = []
+
+    def _beam_there(self, guide: Heuristic, memory: int) -> tuple[Part, bool]:
+        """Beside a proof on a device, and whether most of its work is there, too. A guide that the device does not know is
+        asked on the cores, where one that is in the loop is asked much faster by a beam that is there itself."""
+        from undershoot.search.device.beam import beam_on_device, packs
+
+        if packs(self.known):
+            beam = beam_on_device(self.known, guide, self.prover_heuristic, memory)
+            if not beam.asks_the_host or guide_of(guide) is None:
+                return beam, not beam.asks_the_host
+        return Beam(self.known, guide, self.prover_heuristic, memory), False
 
     def _value_of_start(self) -> int:
         """What is known of the start before any search."""
@@ -208,8 +229,15 @@ class Meeting:
             for thread in threads:
                 thread.join()
 
-    def _works(self) -> tuple[Callable[[], None], ...]:
-        return self.guided.search, self.prover.prove, self.graph.prove
+    def _works(self) -> list[Callable[[], None]]:
+        return [*(partial(self._find, guided) for guided in self.guided), self.prover.prove, self.graph.prove]
+
+    def _find(self, guided: Guided) -> None:
+        guided.search()
+        with self.lock:
+            self.finding -= 1
+            if not self.finding:
+                self.known.leave(Who.GUIDED)
 
     def _until_raised(self, work: Callable[[], None]) -> None:
         """What one of them raises ends both."""

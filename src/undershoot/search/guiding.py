@@ -2,24 +2,39 @@
 
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from undershoot.search.known import NO_COST, Known, Turns
 from undershoot.search.shares import Who
 
 MOST_TURNS = 3
 """Turns that the part which found the last solution has for one of each other's."""
-SECONDS_BEFORE, SECONDS_LATER = 0.03, 0.004
-"""Of a turn: before there is a solution, and after it. A turn of either proof takes 0.02 s."""
-CHARGE, CHARGE_AFTER = 2.0, 5.0
-"""What is charged for each second: in general, so that either proof gets more than a third; and from the first solution on
-until the proof takes long, since one that ends soon needs no cheaper solutions."""
+
+
+class Pace(NamedTuple):
+    """How much of the time is for solutions. A turn of any proof takes 0.02 s."""
+
+    before: float
+    """Seconds of a turn, before there is a solution."""
+    later: float
+    """And after it."""
+    charge: float
+    """What is charged for each second."""
+    charge_after: float
+    """The same, from the first solution on until the proof takes long, since one that ends soon needs no cheaper solutions."""
+
+
+ON_CORES = Pace(0.03, 0.004, 2.0, 5.0)
+"""Beside two proofs, each of which gets more than a third."""
+ON_DEVICE = Pace(0.03, 0.02, 1.0, 3.0)
+"""Beside one, which gets half."""
 
 
 class Guided:
     """Parts are iterators that search for a short while at a time."""
 
-    def __init__(self, known: Known, parts: list[Iterator[None]], turns: Turns) -> None:
-        self.known, self.parts, self.turns = known, parts, turns
+    def __init__(self, known: Known, parts: list[Iterator[None]], turns: Turns, pace: Pace = ON_CORES) -> None:
+        self.known, self.parts, self.turns, self.pace = known, parts, turns, pace
 
     def search(self) -> None:
         """Until it is over, or no part has anything more to try."""
@@ -32,7 +47,6 @@ class Guided:
                 elif self.known.cost < before:
                     self.parts = [part, *(other for other in self.parts if other is not part)]
                     break
-        self.known.leave(Who.GUIDED)
 
     def _turn(self, part: Iterator[None]) -> bool:
         """Let a part search for one turn; whether there is more to do."""
@@ -47,7 +61,8 @@ class Guided:
         return True
 
     def _seconds(self) -> float:
-        return SECONDS_BEFORE if self.known.cost == NO_COST else SECONDS_LATER
+        return self.pace.before if self.known.cost == NO_COST else self.pace.later
 
     def _charge(self) -> float:
-        return CHARGE if self.known.cost == NO_COST or self.known.takes_long else CHARGE_AFTER
+        is_due = self.known.cost == NO_COST or self.known.takes_long
+        return self.pace.charge if is_due else self.pace.charge_after

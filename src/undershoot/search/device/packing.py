@@ -17,9 +17,14 @@ MOST_WORDS = 8
 WORD_BITS = 64
 
 
+def words_of(table: MoveTable) -> int:
+    """How many words a state takes."""
+    return _places(table)[0][-1] + 1
+
+
 def check_packs(puzzle: Problem) -> None:
     """Refuse a puzzle whose states take too many words."""
-    words = int(_places(puzzle.table)[0][-1]) + 1
+    words = words_of(puzzle.table)
     if words > MOST_WORDS:
         raise NotAvailable(
             f"A* on a device packs a state into at most {MOST_WORDS} words of {WORD_BITS} bits, and a state of {puzzle.name} "

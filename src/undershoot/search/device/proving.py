@@ -9,22 +9,23 @@ from undershoot.heuristics.device_patterns import DevicePatterns
 from undershoot.search.device.depth_first import Instance, Rounds, check_goals, instances_of
 from undershoot.search.device.expanding import expander_of
 from undershoot.search.device.solving import no_room, patterns_there
-from undershoot.search.known import Known
+from undershoot.search.ida import SECONDS_A_SLICE
+from undershoot.search.known import Known, Turns
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
 from undershoot.search.shares import Who
 
 
-def prover_on_device(known: Known, heuristic: Heuristic, device: str) -> "DeviceProver":
-    """With the tables of a heuristic, which are copied to the device if they are not there."""
-    return DeviceProver(known, patterns_there(heuristic, device), device)
+def prover_on_device(known: Known, heuristic: Heuristic, device: str, turns: Turns) -> "DeviceProver":
+    """With the tables of a heuristic, which are copied to the device if they are not there. turns: on the device."""
+    return DeviceProver(known, patterns_there(heuristic, device), device, turns)
 
 
 class DeviceProver:
     """Raises the lower bound with each iteration, and offers what it finds. Limits are those of `known`."""
 
-    def __init__(self, known: Known, heuristic: DevicePatterns, device: str) -> None:
-        self.known, self.heuristic, self.device = known, heuristic, device
+    def __init__(self, known: Known, heuristic: DevicePatterns, device: str, turns: Turns) -> None:
+        self.known, self.heuristic, self.device, self.turns = known, heuristic, device, turns
 
     def compile(self) -> None:
         """Compile everything, so that no limit is charged for it."""
@@ -38,8 +39,11 @@ class DeviceProver:
         """Search until both bounds meet, a limit strikes, or it turns out that there is no solution."""
         states: States = self.known.start
         (instance,) = instances_of(self.known.puzzle, states, self.heuristic, [self.known.lower])
-        if not instance.is_over:
-            _Proving(self.known, self.heuristic, instance).run()
+        try:
+            if not instance.is_over:
+                _Proving(self.known, self.heuristic, instance, self.turns).run()
+        finally:
+            self.turns.release(Who.TREE)
         if instance.actions is not None:
             self.known.offer(instance.actions)
         if instance.status is Status.UNSOLVABLE or instance.status is Status.MEMORY:
@@ -49,12 +53,18 @@ class DeviceProver:
 class _Proving(Rounds):
     """The iterations of one instance, which others watch."""
 
-    def __init__(self, known: Known, heuristic: DevicePatterns, instance: Instance) -> None:
+    def __init__(self, known: Known, heuristic: DevicePatterns, instance: Instance, turns: Turns) -> None:
         super().__init__(known.puzzle, expander_of(heuristic), [instance], SearchOptions(), None)
-        self.known, self.reserved = known, 0
+        self.known, self.turns, self.reserved = known, turns, 0
+
+    def _step(self, going: list[int], least: Tensor) -> None:
+        if not self.known.shares.has(Who.TREE):
+            self.turns.release(Who.TREE)
+            self.known.wait_for_expansions(Who.TREE)
+        with self.turns.taken(Who.TREE, keep=SECONDS_A_SLICE):
+            super()._step(going, least)
 
     def _reserve(self) -> int:
-        self.known.wait_for_expansions(Who.TREE)
         self.reserved = 0 if self.known.is_over else self.known.reserve(self.frontier.chunk, Who.TREE)
         return self.reserved
 
