@@ -1,6 +1,7 @@
 """Networks on patterns beside what else one can do with as many bytes.
 
-    python benchmarks/pattern_baselines.py losses [--device cuda] [--subjects "7 tiles,corners"] [--losses cross-entropy] [--seconds 300]
+    python benchmarks/pattern_baselines.py losses [--device cuda] [--subjects "7 tiles,corners"] [--losses cross-entropy]
+        [--seconds 300]
     python benchmarks/pattern_baselines.py tables [--subjects ...]
 
 losses: the same network trained with our loss and with the cross-entropy one. `too high` is the share of all arrangements that
