@@ -234,9 +234,10 @@ def test_scrambles_by_torch_are_those_of_the_cpu(name: str, rule: ScrambleRule, 
     table = us.puzzle(name).table
     depth = 7 if not table.presses_commute else min(7, int(table.forward.legal.sum()))
     make = TensorScrambles(table, depth, rule, device)
-    made = make(100, torch.tensor(depth, device=device), torch.tensor(9, device=device))
+    states, cost = make(100, torch.tensor(depth, device=device), torch.tensor(9, device=device))
     expected = scrambles_up_to(table, 100, depth, 9, rule)
-    np.testing.assert_array_equal(made.cpu().numpy(), expected.states)
+    np.testing.assert_array_equal(states.cpu().numpy(), expected.states)
+    np.testing.assert_array_equal(cost.cpu().numpy(), expected.cost_walked)
 
 
 def test_scramble_depths_are_uniform() -> None:

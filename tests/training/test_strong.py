@@ -16,14 +16,14 @@ from undershoot.heuristics.combined import best_rounding
 from undershoot.heuristics.neural import NeuralHeuristic
 from undershoot.heuristics.survey import survey
 from undershoot.heuristics.whole_numbers import to_whole_numbers
-from undershoot.kernels.scrambles import derived_seed
+from undershoot.kernels.scrambles import derived_seed, scrambles_up_to
 from undershoot.kernels.tensors import signed
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.training import learner as learners
 from undershoot.training.learner import CpuLearner, CudaLearner, exact_rows, initialise
 from undershoot.training.loop import train
 from undershoot.training.losses import mean_loss
-from undershoot.training.recipe import Curriculum, Recipe, Schedule
+from undershoot.training.recipe import Curriculum, Recipe, Schedule, Targets
 from undershoot.training.recipes import recipe
 from undershoot.training.runs import Run
 
@@ -116,6 +116,32 @@ def test_without_labels_no_oracle_is_asked(monkeypatch: pytest.MonkeyPatch) -> N
         train(puzzle, replace(plan, exact_share=0.5))
     with pytest.raises(us.UndershootError, match=r"hard_share is 0\.25; only on a pattern"):
         train(puzzle, replace(plan, hard_share=0.25))
+
+
+def test_targets_of_walks_are_what_the_walks_cost() -> None:
+    puzzle = us.puzzle("cube-2x2")
+    plan = small(puzzle, "guide", targets=Targets.WALKS, steps=600)
+    learner = CpuLearner(puzzle, plan)
+    initialise(learner, puzzle, plan)
+    states, targets = learner.draw(0, 6, 2)
+    walked = scrambles_up_to(puzzle.table, len(states), 6, derived_seed(plan.seed, 0), plan.scrambles)
+    np.testing.assert_array_equal(states, walked.states)
+    np.testing.assert_array_equal(targets.numpy(), walked.cost_walked)
+    values = NeuralHeuristic(puzzle, train(puzzle, plan).network, own_encoding=puzzle.encoded(plan.encoding, plan.canonical))
+    some = scrambles_up_to(puzzle.table, 1000, 8, 1).states
+    assert np.corrcoef(values(some), us.oracle(puzzle).distance(some))[0, 1] > 0.8
+
+
+def test_a_guide_is_small_enough_and_trained_where_nothing_can_be_enumerated() -> None:
+    for name in ("tiles-4x4", "tiles-5x5", "cube-3x3", "lights-out-8x8"):
+        puzzle = us.puzzle(name)
+        plan = recipe(puzzle, "guide")
+        assert puzzle.encoded(plan.encoding, plan.canonical).width * plan.hidden[0] <= 5_000_000
+        assert plan.penalty(plan.steps) == 1
+    fifteen = us.puzzle("tiles-4x4")
+    plan = replace(recipe(fifteen, "guide"), batch=64, steps=20, hidden=(16,))
+    assert plan.curriculum.max_depth == 256
+    assert train(fifteen, plan).is_finished
 
 
 def test_true_costs_make_a_perfect_heuristic() -> None:

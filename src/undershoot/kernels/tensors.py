@@ -80,6 +80,7 @@ class TensorScrambles:
         self.source = torch.tensor(steps.source).to(self.device, torch.int64)
         self.shift = torch.tensor(steps.shift).to(self.device, torch.int16)
         self.landing = torch.tensor(steps.landing).to(self.device, torch.int64)
+        self.cost = torch.tensor(steps.cost).to(self.device, torch.int64)
         self.follows = torch.tensor(followers(table, rule)).to(self.device)
         self.presses = torch.tensor(steps.legal[0].nonzero()[0]).to(self.device, torch.int64)
         self.modulus = torch.tensor(table.modulus.astype("int16")).to(self.device)
@@ -87,8 +88,9 @@ class TensorScrambles:
         first = (table.goals == table.cursor).argmax(axis=1) if table.cursor is not None else table.goals[:, 0] * 0
         self.first_context = torch.tensor(first).to(self.device, torch.int64)
 
-    def __call__(self, count: int, depth: Tensor, seed: Tensor) -> Tensor:
-        """uint8[count, n]; depth and seed are int64 tensors of one number, the depth at most `max_depth`."""
+    def __call__(self, count: int, depth: Tensor, seed: Tensor) -> tuple[Tensor, Tensor]:
+        """uint8[count, n], and what the walks cost, int64[count]; depth and seed are int64 tensors of one number, the depth at
+        most `max_depth`."""
         rows = torch.arange(count, device=self.device)
         depths = 1 + _below(_seeded(seed ^ signed(DEPTHS), rows), depth)[1]
         random, goal = _below(_seeded(seed, rows), len(self.goals))
@@ -96,6 +98,7 @@ class TensorScrambles:
         width = self.follows.shape[2]
         before, last = context, torch.full_like(context, width)
         choices = self.presses.expand(count, -1).clone() if self.distinct else self.presses
+        cost = torch.zeros_like(context)
         for step in range(self.max_depth):
             if self.distinct:
                 random, k = _below(random, len(self.presses) - step)
@@ -110,9 +113,10 @@ class TensorScrambles:
             if self.table.shift.any():
                 moved = ((moved + self.shift[context, s]) % self.modulus).to(torch.uint8)
             states = torch.where(walks[:, None], moved, states)
+            cost += torch.where(walks, self.cost[context, s], 0)
             before, last = torch.where(walks, context, before), torch.where(walks, s, last)
             context = torch.where(walks, self.landing[context, s], context)
-        return states
+        return states, cost
 
 
 def random_rows(count: int, bound: int, seed: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from undershoot.arrays import F32, AnyArray, States
+from undershoot.arrays import F32, I64, AnyArray, States
 from undershoot.errors import SpaceTooLarge
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.analytic import base
@@ -29,7 +29,7 @@ from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.problem import Problem
 from undershoot.training.losses import mean_loss
 from undershoot.training.networks import Flat, Parameters, forward
-from undershoot.training.recipe import Recipe
+from undershoot.training.recipe import Recipe, Targets
 from undershoot.training.targets import bellman_targets
 
 MAX_ROWS = 1 << 20
@@ -161,14 +161,20 @@ class CpuLearner:
         """uint8[steps * batch, n] and float32[steps * batch]: states and targets."""
         recipe, seed, known = self.recipe, derived_seed(self.recipe.seed, block), exact_rows(self.recipe)
         made = steps * (recipe.batch - known)
-        walked = scrambles_up_to(self.puzzle.table, made, depth, seed, recipe.scrambles).states
-        targets = self.bootstrapped(walked) if made else np.zeros(0, dtype=np.float32)
+        walked, _, cost = scrambles_up_to(self.puzzle.table, made, depth, seed, recipe.scrambles)
+        targets = self.targets(walked, cost) if made else np.zeros(0, dtype=np.float32)
         if self.known is None:
             return walked, torch.from_numpy(targets)
         rows = random_rows(steps * known, self.known.states, seed)
         costs = np.searchsorted(np.cumsum(self.known.histogram), rows, side="right").astype(np.float32)
         states = _side_by_side(steps, self.known.states_of(rows), walked)
         return states, torch.from_numpy(_side_by_side(steps, costs, targets))
+
+    def targets(self, states: States, cost_walked: I64) -> F32:
+        """float32[B]: of scrambles."""
+        if self.recipe.targets is Targets.WALKS:
+            return cost_walked.astype(np.float32)
+        return self.bootstrapped(states)
 
     def bootstrapped(self, states: States) -> F32:
         """float32[B]: targets by the target network."""
@@ -283,8 +289,8 @@ class CudaLearner:
         """uint8[steps * batch, n] and float32[steps * batch]: states and targets."""
         known = exact_rows(self.recipe)
         made = steps * (self.recipe.batch - known)
-        walked = self.scrambles(made, self.depth, self.seed)
-        targets = self.bootstrapped(walked) if made else torch.zeros(0, device="cuda")
+        walked, cost = self.scrambles(made, self.depth, self.seed)
+        targets = self.targets(walked, cost) if made else torch.zeros(0, device="cuda")
         if self.known is None:
             return walked, targets
         rows = random_rows_on_device(steps * known, len(self.known), self.seed)
@@ -292,6 +298,10 @@ class CudaLearner:
         cells, rest = walked.shape[1], made // steps
         states = torch.cat([self.known[rows].view(steps, known, cells), walked.view(steps, rest, cells)], dim=1)
         return states.flatten(0, 1), torch.cat([costs.view(steps, known), targets.view(steps, rest)], dim=1).flatten()
+
+    def targets(self, states: Tensor, cost_walked: Tensor) -> Tensor:
+        """float32[B]: of scrambles."""
+        return cost_walked.float() if self.recipe.targets is Targets.WALKS else self.bootstrapped(states)
 
     def bootstrapped(self, states: Tensor) -> Tensor:
         """float32[B]: targets by the target network."""

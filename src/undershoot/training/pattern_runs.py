@@ -24,7 +24,7 @@ from undershoot.puzzles.problem import Problem
 from undershoot.training.checkpoints import Position, checkpoints, step_of
 from undershoot.training.label_free_patterns import LabelFreeLearner, residuals_by_moves
 from undershoot.training.on_patterns import LevelLearner, PatternLearner, block_of, one_thread
-from undershoot.training.recipe import Loss, Recipe, recipe_from
+from undershoot.training.recipe import Loss, Recipe, Targets, recipe_from
 from undershoot.training.runs import Run
 
 SEEN = 8192
@@ -249,6 +249,7 @@ def check_pattern_recipe(puzzle: Problem, recipe: Recipe) -> PatternSet:
         f"levels is {recipe.levels}; at most {MOST_LEVELS} are allowed": recipe.levels > MOST_LEVELS,
         "canonical is set; symmetries are looked through instead, leave it out": recipe.canonical,
         "loss is mse; use asymmetric or cross-entropy": recipe.loss is Loss.MSE,
+        "targets are walks; use successors, or exact_share=1": recipe.targets is Targets.WALKS,
         f"exact_share is {recipe.exact_share:g}; use 1, the table as teacher, or 0": recipe.exact_share not in (0, 1),
         f"exact_radius is {recipe.exact_radius}; tables know all costs, leave it out": recipe.exact_radius > 0,
         f"target_discount is {recipe.target_discount:g}; costs are whole there, use 0": recipe.target_discount != 0,

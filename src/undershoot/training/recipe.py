@@ -29,6 +29,15 @@ class Loss(StrEnum):
     """On patterns, for comparison: a distribution over all numbers of steps, with a penalty on what lies above the true one."""
 
 
+class Targets(StrEnum):
+    """What the network should say of a scramble."""
+
+    SUCCESSORS = "successors"
+    """One step more than the least that the target network says of its successors."""
+    WALKS = "walks"
+    """What its walk cost, which is at least what it costs, and mostly more. No network is asked."""
+
+
 class Schedule(StrEnum):
     """How the learning rate changes during training."""
 
@@ -97,9 +106,10 @@ class Recipe:
     initial_scale: float = 1.0
     """Weights start uniform within this over the square root of the inputs (of those that are on, in the first layer of an
     encoding other than `cells`)."""
+    targets: Targets = Targets.SUCCESSORS
     exact_share: float = 0.0
-    """The share of each batch that is drawn from the oracle's states, uniformly, with their true costs; the rest are scrambles
-    with bootstrapped targets."""
+    """The share of each batch that is drawn from the oracle's states, uniformly, with their true costs; the rest are
+    scrambles."""
     exact_radius: int = 0
     """The oracle's states are those within this cost of the goal; 0: all."""
     loss: Loss = Loss.ASYMMETRIC

@@ -31,6 +31,7 @@ RECIPES: dict[str, tuple[dict[str, Any], str]] = {
     "loss": (PLAIN, "ablation: plain Bellman targets, overestimates penalised"),
     "exact": ({**STRONG, "exact_share": 1.0, "penalty_ramp": (0.0, 0.8)}, "levels of whole costs, from true costs"),
     "label-free": ({**STRONG, "penalty_ramp": (0.0, 0.95)}, "one number, from no true cost"),
+    "guide": ({**STRONG, "loss": Loss.MSE}, "likewise, by squared error: to guide searches where nothing can be enumerated"),
 }
 ON_PATTERNS: dict[str, Any] = {
     "target_discount": 0.0,
@@ -55,8 +56,11 @@ PATTERN_RECIPES: dict[str, dict[str, Any]] = {
     "label-free": {**ON_PATTERNS, "batch": 4096, "penalty_ramp": (0.0, 0.95), "levels": 16},
 }
 """On patterns: the table as teacher, with the target network's hard arrangements; and without a table."""
+MOST_GUIDE_BYTES = 5_000_000
+GUIDES = (("pairs", (64, 32, 32)), ("pairs", (32, 32, 32)), ("pieces", (256, 64, 64)))
+"""What a guide may see and its layers: the first whose weights, of a byte each, are no more than that, otherwise the last."""
 MAX_DEPTH = {"cube-2x2": 14, "tiles-3x3": 31, "lights-out-5x5": 15, "lights-out-3x3": 9, "cube-3x3": 6}
-OTHER_DEPTH = 20
+OTHER_DEPTH, MOST_DEPTH = 20, 1000
 FAR = {"tiles-3x3": 80, "cube-2x2": 16}
 """Scrambles of this depth come to most states."""
 
@@ -84,8 +88,8 @@ def recipe(puzzle: Problem, name: str = "paper", patterns: str = "") -> Recipe:
         return _on_patterns(puzzle, name, patterns)
     depth = deepest(puzzle.table, MAX_DEPTH.get(puzzle.name, OTHER_DEPTH))
     settings = RECIPES[name][0]
-    if name in ("exact", "label-free"):
-        depth = deepest(puzzle.table, FAR.get(puzzle.name, depth))
+    if name in ("exact", "label-free", "guide"):
+        depth = deepest(puzzle.table, _everywhere(puzzle) if name == "guide" else FAR.get(puzzle.name, depth))
         settings = {
             **settings,
             "encoding": "pairs" if puzzle.pressed is None else "presses",
@@ -93,6 +97,8 @@ def recipe(puzzle: Problem, name: str = "paper", patterns: str = "") -> Recipe:
             # All depths from the start; A* tells how it goes now and then.
             "curriculum": Curriculum(first_depth=depth, max_depth=depth, interval=2000),
         }
+    if name == "guide":
+        settings = {**settings, **_of_guide(puzzle)}
     if name == "exact":
         settings = {**settings, "levels": max(2, _largest_cost(puzzle))}
     return replace(Recipe(puzzle.name, curriculum=Curriculum(max_depth=depth)), **settings)
@@ -102,11 +108,24 @@ def _on_patterns(puzzle: Problem, name: str, patterns: str) -> Recipe:
     if name not in PATTERN_RECIPES:
         there = " and ".join(PATTERN_RECIPES)
         raise UndershootError(f'the recipe "{name}" is for whole states; on patterns there are {there}')
-    # Where one piece slides at a time, a walk takes about the square of the cells to have been everywhere.
-    far = puzzle.table.cells**2 if forward_plan(puzzle.table).slides else OTHER_DEPTH
-    depth = deepest(puzzle.table, far)
+    depth = deepest(puzzle.table, _everywhere(puzzle))
     curriculum = Curriculum(first_depth=depth, max_depth=depth, interval=2000)
     return replace(Recipe(puzzle.name, patterns=patterns, curriculum=curriculum), **PATTERN_RECIPES[name])
+
+
+def _everywhere(puzzle: Problem) -> int:
+    """Steps after which a walk may have come anywhere: where one piece slides at a time, about the square of the cells."""
+    return min(puzzle.table.cells**2, MOST_DEPTH) if forward_plan(puzzle.table).slides else OTHER_DEPTH
+
+
+def _of_guide(puzzle: Problem) -> dict[str, Any]:
+    """What it sees, and its layers."""
+    if puzzle.pressed is not None:
+        return {"hidden": GUIDES[0][1]}
+    for encoding, hidden in GUIDES:
+        if puzzle.encoded(encoding).width * hidden[0] <= MOST_GUIDE_BYTES:
+            break
+    return {"encoding": encoding, "hidden": hidden}
 
 
 def _largest_cost(puzzle: Problem) -> int:
