@@ -75,6 +75,11 @@ def what_came(value: object) -> str:
     return "nothing" if value is None else f"an object of type {type(value).__name__}"
 
 
+def shown(text: str) -> str:
+    """Text from anywhere as one line for a terminal: characters that would draw on it, or break the line, are written out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 class TooDear(UndershootError):
     """Solutions cost more than a search counts to."""
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -187,3 +188,21 @@ def test_no_confidence_is_printed_as_certainty() -> None:
     for method in ("max", "conformal", "grouped", "trajectory"):
         with pytest.raises(us.UndershootError, match=r"the highest that arithmetic bears out is 0\.999999999$"):
             us.calibrate("lights-out-3x3-paper", method, Wanted(confidence=NEARLY_ALL), out=Path("nowhere"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r'"\u001b[2K\rr r\ncost 1: optimal, proven\u001b[8m" = 1' + "\n[moves]\n" + 'r = "(1 2)"',
+        "[moves]\n" + r'"r\u001b[2K\ncost 1: optimal, proven" = "(1 2"',
+        '[moves]\nr = "(1 2)"\n[patterns]\n' + r'halves = "a\u001b[2K\rcost 1: optimal, proven"',
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_in_one_line_of_text(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "speaks.toml"
+    path.write_text(f'name = "speaks"\ngoal = "a b"\n{line}\n')
+    said = commands.undershoot("solve", str(path), "b a", "--heuristic", "patterns:halves", code=2).stderr
+    assert "\x1b" not in said
+    assert "\r" not in said
+    assert not re.search(r"^cost 1", said, re.MULTILINE)
+    assert r"\x1b[2K" in said

@@ -15,6 +15,7 @@ import pytest
 
 import commands
 import undershoot as us
+from made_patterns import trained
 from subjects import PYRAMINX
 from undershoot import files
 from undershoot.bundles.reading import read_bundle
@@ -23,6 +24,7 @@ from undershoot.experiments.executors import Workers
 from undershoot.experiments.spreading import searching, spread
 from undershoot.guarantees import Heuristic, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic
+from undershoot.heuristics.learned_patterns import learned_patterns
 from undershoot.heuristics.table import TableHeuristic
 from undershoot.search.results import Result
 
@@ -89,6 +91,37 @@ def test_what_is_known_of_a_bundle_here_is_known_there(workers: Workers) -> None
         assert plain(there.results) == plain(us.solve_many(puzzle, states, guide))
 
 
+SIX = """name = "six"
+goal = "1 2 3 4 5 0"
+cursor = "0"
+[moves]
+U = { at = { 1 = "(1 4)", 2 = "(2 5)", 3 = "(3 6)" } }
+D = { at = { 4 = "(4 1)", 5 = "(5 2)", 6 = "(6 3)" } }
+L = { at = { 1 = "(1 2)", 2 = "(2 3)", 4 = "(4 5)", 5 = "(5 6)" } }
+R = { at = { 2 = "(2 1)", 3 = "(3 2)", 5 = "(5 4)", 6 = "(6 5)" } }
+[patterns]
+halves = """
+
+
+def test_networks_on_patterns_are_asked_about_the_patterns_that_they_were_learned_on(workers: Workers, tmp_path: Path) -> None:
+    """Whatever the puzzle that is searched calls by the same name."""
+    for name, halves in (("theirs", '"1 2 5 / 3 4"'), ("mine", '"1 2 3 / 4 5"')):
+        (tmp_path / f"{name}.toml").write_text(SIX + halves)
+    theirs, mine = (us.puzzle(str(tmp_path / f"{name}.toml")) for name in ("theirs", "mine"))
+    assert theirs.table.fingerprint == mine.table.fingerprint
+    set_name, networks, _ = trained(theirs, "halves")
+    listed = replace(
+        networks[0],
+        thresholds=(2**24,) * len(networks[0].thresholds),
+        listed=np.array([27]),
+        listed_costs=np.array([9], dtype=np.uint8),
+    )
+    guide = learned_patterns("halves", theirs, set_name, [listed, *networks[1:]])
+    states = us.scramble(mine.table, np.full(40, 30), 1).states
+    there = spread(workers, mine, us.SearchOptions(), states, guide)
+    assert plain(there.results) == plain(us.solve_many(mine, states, guide))
+
+
 def test_tables_are_not_sent(workers: Workers) -> None:
     puzzle = us.puzzle("tiles-3x3")
     spread(workers, puzzle, us.SearchOptions(), puzzle.sample(4, 1), us.heuristic(puzzle, "table"))
@@ -111,7 +144,7 @@ def test_bad_states_and_failing_workers_are_named(workers: Workers) -> None:
         spread(workers, puzzle, options, np.zeros((1, 4), dtype=np.uint8), base)
     assert spread(workers, puzzle, options, puzzle.table.goals[:0], base).results == []
     states = puzzle.sample(4, 1)
-    task = spreading._Task(puzzle.name, "", "another", ("base",), options)
+    task = spreading._Task(spreading.Definition(puzzle.name, "", "another"), ("base",), options)
     with pytest.raises(us.UndershootError, match="a worker knows another puzzle by the name tiles-2x3"):
         spreading.do_chunk(task, states)
 

@@ -170,3 +170,11 @@ def test_values_out_of_range_are_not_read(canonical: bool) -> None:
     cube = us.puzzle("cube-2x2")
     with pytest.raises(ValueError, match="out of range"):
         read(cube.encoded("pairs", canonical), np.full((1, 24), 255, dtype=np.uint8))
+
+
+def test_a_puzzle_of_one_cell_has_no_pairs(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(
+        'name = "one"\ngoal = "3"\nsymbols = ["0", "1", "2", "3"]\n[moves]\nm = { add = { 1 = 1 } }\n'
+    )
+    with pytest.raises(us.UndershootError, match="pairs are of two or more pieces, and there is 1; use --set encoding=pieces"):
+        us.puzzle(str(tmp_path / "one.toml")).encoded("pairs")

@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from typing import Any
 
 from undershoot.cli.interruption import Interrupted, insisting_on_ctrl_c
-from undershoot.errors import UndershootError, cannot, machine_gave_out
+from undershoot.errors import UndershootError, cannot, machine_gave_out, shown
 
 GAVE_OUT, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes. Commands themselves exit with 1, too: for what they were asked and is not so, or was not found."""
@@ -36,7 +36,7 @@ def _run() -> int:
     """The command, and its exit code."""
     logging.basicConfig(format="undershoot: %(message)s", stream=sys.stderr)
     logging.getLogger("undershoot").setLevel(logging.INFO)
-    warnings.showwarning = lambda message, *_: print(f"undershoot: warning: {message}", file=sys.stderr)
+    warnings.showwarning = lambda message, *_: print(f"undershoot: warning: {shown(str(message))}", file=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without block characters shows question marks
@@ -86,7 +86,7 @@ def _explain(error: BaseException) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"undershoot: {message}", file=sys.stderr)
+    print(f"undershoot: {shown(message)}", file=sys.stderr)
     return code
 
 

@@ -28,6 +28,7 @@ from undershoot.pattern_tables.looks import distinct_patterns
 from undershoot.pattern_tables.sets import pattern_set
 from undershoot.puzzles.catalogue import from_file
 from undershoot.puzzles.catalogue import puzzle as by_name
+from undershoot.puzzles.problem import Problem
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.astar import Batch
 from undershoot.search.options import CPU, SearchOptions
@@ -92,14 +93,7 @@ def spread(
     The memory of the batch is that of the largest chunk.
     """
     puzzle.check_solvable(states)
-    task = _Task(
-        puzzle.name,
-        puzzle.definition,
-        puzzle.table.fingerprint,
-        _packed(heuristic),
-        options,
-        () if guide is None else _packed(guide),
-    )
+    task = _Task(_defined(puzzle), _packed(heuristic), options, () if guide is None else _packed(guide))
     size = min(LARGEST_CHUNK, max(1, -(-len(states) // (CHUNKS_A_WORKER * workers.count))))
     waiting = iter(range(0, len(states), size))
     under_way: dict[Future[Batch], int] = {}
@@ -127,6 +121,16 @@ def spread(
 
 
 @dataclass(frozen=True)
+class Definition:
+    """A puzzle, which a worker makes anew."""
+
+    name: str
+    text: str
+    """Of its file; empty for one of the catalogue."""
+    fingerprint: str
+
+
+@dataclass(frozen=True)
 class PatternsByName:
     """A set of patterns, whose tables a worker makes or has."""
 
@@ -135,7 +139,8 @@ class PatternsByName:
 
 @dataclass(frozen=True, eq=False)
 class NetworksByPattern:
-    """Networks on the patterns of a set, which a worker finds by its name; with what is known of them here."""
+    """Networks on the patterns of a set, which a worker finds by its name in the puzzle that they were learned on; with what is
+    known of them here."""
 
     name: str
     set_name: str
@@ -145,12 +150,19 @@ class NetworksByPattern:
 
 
 @dataclass(frozen=True, eq=False)
+class Learned:
+    """What was learned on a puzzle, and is asked about that one there, too: another file with the same moves may mean other
+    patterns by the same name."""
+
+    puzzle: Definition
+    part: Any
+
+
+@dataclass(frozen=True, eq=False)
 class _Task:
     """What a worker needs to know besides the states."""
 
-    puzzle: str
-    definition: str
-    fingerprint: str
+    puzzle: Definition
     parts: tuple[Any, ...]
     options: SearchOptions
     guide: tuple[Any, ...] = ()
@@ -158,20 +170,32 @@ class _Task:
 
 def do_chunk(task: _Task, states: States) -> Batch:
     """Search from these states, on a worker."""
-    puzzle = _puzzle(task)
-    if puzzle.table.fingerprint != task.fingerprint:
-        raise UndershootError(f"a worker knows another puzzle by the name {task.puzzle}; install the same version everywhere")
+    puzzle = _made(task.puzzle)
     guide = _unpacked(puzzle, task.guide) if task.guide else None
     return search_batch(puzzle, states, _unpacked(puzzle, task.parts), task.options, guide=guide)
 
 
-def _puzzle(task: _Task) -> Puzzle:
-    if not task.definition:
-        return by_name(task.puzzle)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "puzzle.toml"
-        path.write_text(task.definition, encoding="utf-8")
-        return from_file(path)
+def _defined(puzzle: Problem) -> Definition:
+    if not isinstance(puzzle, Puzzle):
+        raise UndershootError(
+            f"{puzzle.name} is a problem of one's own and cannot be sent to other machines; leave --scheduler out"
+        )
+    return Definition(puzzle.name, puzzle.definition, puzzle.table.fingerprint)
+
+
+def _made(definition: Definition) -> Puzzle:
+    if not definition.text:
+        puzzle = by_name(definition.name)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "puzzle.toml"
+            path.write_text(definition.text, encoding="utf-8")
+            puzzle = from_file(path)
+    if puzzle.table.fingerprint != definition.fingerprint:
+        raise UndershootError(
+            f"a worker knows another puzzle by the name {definition.name}; install the same version everywhere"
+        )
+    return puzzle
 
 
 def _packed(heuristic: Heuristic) -> tuple[Any, ...]:
@@ -180,16 +204,18 @@ def _packed(heuristic: Heuristic) -> tuple[Any, ...]:
         return tuple(part for member in heuristic.members for part in _packed(member))
     # Copies: what was compiled for them here stays here.
     if isinstance(heuristic, CalibratedHeuristic) and isinstance(heuristic.network, NeuralHeuristic):
-        return (CalibratedHeuristic(replace(heuristic.network), heuristic.calibration),)
+        copy = CalibratedHeuristic(replace(heuristic.network), heuristic.calibration)
+        return (Learned(_defined(heuristic.network.puzzle), copy),)
     if isinstance(heuristic, NeuralHeuristic):
-        return (replace(heuristic),)
+        return (Learned(_defined(heuristic.puzzle), replace(heuristic)),)
     if isinstance(heuristic, PatternHeuristic):
         return (PatternsByName(heuristic.set_name),)
     if isinstance(heuristic, LearnedPatterns) and heuristic.set_name is not None:
         networks = tuple(
             (one.network, one.residuals, one.thresholds, one.pairs, one.listed, one.listed_costs) for one in heuristic.networks
         )
-        return (NetworksByPattern(heuristic.name, heuristic.set_name, heuristic.guarantee, networks),)
+        sent = NetworksByPattern(heuristic.name, heuristic.set_name, heuristic.guarantee, networks)
+        return (Learned(_defined(heuristic.puzzle), sent),)
     is_ball = isinstance(heuristic, TableHeuristic) and heuristic.distances.radius is not None
     if not isinstance(heuristic, OURS) or heuristic.name not in HEURISTICS or is_ball:
         raise UndershootError(f"the heuristic {heuristic.name} cannot be sent to other machines; leave --scheduler out")
@@ -205,6 +231,8 @@ def _one(puzzle: Puzzle, part: Any) -> Heuristic:
     """Made anew from what came, which is checked and frozen as everything is that is made."""
     if isinstance(part, str):
         return named(puzzle, part)
+    if isinstance(part, Learned):
+        return _one(_made(part.puzzle), part.part)
     if isinstance(part, PatternsByName):
         return pattern_heuristic(puzzle, pattern_set(puzzle, part.name))
     if isinstance(part, NetworksByPattern):

@@ -111,6 +111,8 @@ def of_pieces(table: MoveTable, pieces: Sequence[Sequence[int]], pairs: bool, ca
             f"a piece can hold {size:,} contents or more, and with the encoding `{what}` at most {most:,} are allowed; "
             f"use --set encoding={instead}"
         )
+    if pairs and len(pieces) < 2:
+        raise NotAvailable(f"pairs are of two or more pieces, and there is {len(pieces)}; use --set encoding={instead}")
     if pairs:
         _check_entries(f"pairs of {len(pieces)} pieces with {size} contents", comb(len(pieces), 2) * size**2, instead)
     cells, factors = np.zeros((2, len(pieces), longest), dtype=np.int32)
