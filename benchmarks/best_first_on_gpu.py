@@ -1,7 +1,9 @@
 """A* on a device: children a second and ms a step of one 15-puzzle, and expansions a second of many searches in lock-step.
 
     PYTHONPATH=src python benchmarks/best_first_on_gpu.py [--device cuda] [--seconds 20] [--steps 1000 10000 100000]
-        [--count 10000] [--cases tiles-3x3:paper cube-2x2:paper] [--count-operations]
+        [--count 10000] [--cases tiles-3x3:paper:1 tiles-3x3:paper:16 cube-2x2:paper:7] [--count-operations]
+
+A case of lock-step is a puzzle, a heuristic, and how many nodes each search takes at once.
 
 Children are counted after the one that goes back is left out. Operations are those of torch, before any are fused; views are
 not counted. On the processor, small sizes: --device cpu --steps 100 1000 --count 200.
@@ -10,6 +12,7 @@ not counted. On the processor, small sizes: --device cpu --steps 100 1000 --coun
 import argparse
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -115,15 +118,16 @@ def one_instance(arguments: argparse.Namespace) -> None:
 
 
 def many_instances(arguments: argparse.Namespace) -> None:
-    print("lock-step | instances | solved | expanded | longest | seconds | 10^6 expansions/s | mean cost")
+    print("lock-step: nodes a step | instances | solved | expanded | longest | seconds | 10^6 expansions/s | mean cost")
     for case in arguments.cases:
-        name, kind = case.split(":")
+        name, kind, per_step = case.split(":")
+        usual = SearchOptions(expand_per_step=int(per_step))
         puzzle = us.puzzle(name)
         states, heuristic = puzzle.sample(arguments.count, seed=19), us.heuristic(puzzle, kind)
         device = torch.device(arguments.device)
-        _, first = run(Searches(puzzle, states, heuristic, SearchOptions(max_expanded=50), device))
+        _, first = run(Searches(puzzle, states, heuristic, replace(usual, max_expanded=50), device))
         print(f"50 expansions each, with compiling: {first:.1f} s", flush=True)
-        results, seconds = run(Searches(puzzle, states, heuristic, SearchOptions(), device))
+        results, seconds = run(Searches(puzzle, states, heuristic, usual, device))
         expanded = [result.expanded for result in results]
         costs = [result.cost for result in results if result.cost is not None]
         print(
@@ -132,9 +136,9 @@ def many_instances(arguments: argparse.Namespace) -> None:
             flush=True,
         )
         if arguments.profile:
-            show_kernels(Searches(puzzle, states, heuristic, SearchOptions(max_expanded=100), device))
+            show_kernels(Searches(puzzle, states, heuristic, replace(usual, max_expanded=100), device))
         if arguments.count_operations:
-            print("operations a step:", operations_of(puzzle, states[:100], heuristic, 1, arguments.device))
+            print("operations a step:", operations_of(puzzle, states[:100], heuristic, int(per_step), arguments.device))
 
 
 def main() -> None:
@@ -144,7 +148,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--steps", type=int, nargs="*", default=[1_000, 10_000, 100_000])
     parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--cases", nargs="*", default=["tiles-3x3:paper", "cube-2x2:paper"])
+    parser.add_argument("--cases", nargs="*", default=["tiles-3x3:paper:1", "tiles-3x3:paper:16", "cube-2x2:paper:7"])
     parser.add_argument("--count-operations", action="store_true")
     parser.add_argument("--profile", action="store_true", help="print the kernels that take longest, too")
     arguments = parser.parse_args()

@@ -35,7 +35,7 @@ def replays_of(rounds: Rounds) -> "Replays | None":
         return None
     if isinstance(rounds.open, Runs):
         return OfRuns(rounds, rounds.open)
-    return OfStacks(rounds, rounds.open) if isinstance(rounds.open, Stacks) and rounds.rules.per_step == 1 else None
+    return OfStacks(rounds, rounds.open) if isinstance(rounds.open, Stacks) else None
 
 
 class Replays(ABC):
@@ -128,7 +128,7 @@ class Replays(ABC):
 
 
 class OfStacks(Replays):
-    """Of searches in lock-step that take one node in each round."""
+    """Of searches in lock-step."""
 
     def __init__(self, rounds: Rounds, stacks: Stacks) -> None:
         super().__init__(rounds)
@@ -157,8 +157,8 @@ class OfStacks(Replays):
     def round(self) -> None:
         """See `Replays`."""
         stacks = self.stacks
-        top: Top = stacks.top(self.rounds.lanes.status == RUNNING)
-        taken = Taken(*(part[:, None] for part in (top.number, top.f, top.g, top.is_there)))
+        top: Top = stacks.top(self.rounds.wanted())
+        taken = Taken(top.number, top.f, top.g, top.is_there)
         has_room = stacks.used + self.rounds.children < len(stacks.node)
         spans = (stacks.f_span, stacks.g_span)
         stacks.push(self.take(taken, spans, has_room, lambda: stacks.pop(top, top.is_there & self.fine)))

@@ -146,9 +146,7 @@ class Rounds:
         self.has_taken = False
         self.make_room(self.children, 0, 0)
         self.has_taken = True
-        left = self.rules.most_expanded - self.lanes.expanded
-        most = torch.where(self.lanes.status == RUNNING, left.clamp(1, self.rules.per_step), 0)
-        choice = self.judge(self.open.take(most, max(1, min(self.most_left, self.rules.per_step))))
+        choice = self.judge(self.open.take(self.wanted(), max(1, min(self.most_left, self.rules.per_step))))
         rows, children = self.make(choice)
         order, count = self.nodes.look(rows)
         brood = self.brood(rows, children, choice, order[:count], torch.ones_like(order[:count], dtype=torch.bool))
@@ -162,6 +160,11 @@ class Rounds:
         self.nodes.stored += count
         self.expanding, self.most_left = None, self.rules.most_expanded - expanded
         return running
+
+    def wanted(self) -> Tensor:
+        """int64[L]: how many nodes each search takes in a round, at most."""
+        left = self.rules.most_expanded - self.lanes.expanded
+        return torch.where(self.lanes.status == RUNNING, left.clamp(1, self.rules.per_step), 0)
 
     def forget_others(self) -> None:
         """Forget all nodes but those of searches that run."""

@@ -59,13 +59,12 @@ class Runs:
         """Write the entries, and return how many there are in each bucket, int64[F * G]; `note` must come to know that."""
         buckets = self.f_span * self.g_span
         bucket = torch.where(pushed.is_meant, pushed.f * self.g_span + pushed.g, buckets)[0]
-        counts = torch.zeros(buckets + 1, dtype=torch.int64, device=self.device)
-        counts.scatter_add_(0, bucket, torch.ones_like(bucket))
         key = bucket.to(torch.int16 if buckets < 1 << 15 else torch.int32)
-        order = torch.sort(key, stable=True)[1]
+        in_order, order = torch.sort(key, stable=True)
         self.node[self.end + torch.arange(len(order), device=self.device)] = pushed.number[0, order].int()
         self.end += pushed.is_meant.sum()
-        return counts[:-1]
+        ends = torch.searchsorted(in_order, torch.arange(buckets, device=self.device, dtype=key.dtype), right=True)
+        return torch.diff(ends, prepend=ends.new_zeros(1))
 
     def note(self, counts: I64) -> None:
         """The runs that were written. counts: see `place`."""

@@ -57,11 +57,11 @@ class RoundKernels:
         expand no more."""
         is_current = is_there & (rank >> COST_SHIFT == g) & (rank & CLOSED == 0)
         is_goal = self.steps.is_goal(words).view(rank.shape) & is_current
-        before = incumbent[:, None]
-        if rank.shape[1] > 1:
-            best = torch.minimum(before, torch.where(is_goal, g, NEVER).cummin(1)[0])
-            before = torch.cat([before, best[:, :-1]], dim=1)
-        is_wanted = is_current & (f < before * self.g_factor)
+        is_wanted = is_current & (f < incumbent[:, None] * self.g_factor)
+        if self.per_step > 1:
+            # What comes after a goal has no smaller f, so it cannot become cheaper than that.
+            place = torch.arange(rank.shape[1], device=rank.device)
+            is_wanted &= place <= torch.where(is_goal, place, rank.shape[1]).amin(1, keepdim=True)
         has_wanted, may = is_wanted.any(1), expanded < most_expanded
         is_over = ~is_there.any(1) | (is_current.any(1) & ~has_wanted)
         ends = torch.where(incumbent < NEVER, SOLVED, UNSOLVABLE)
@@ -99,14 +99,15 @@ class RoundKernels:
 
     @staticmethod
     def _bids(found: Tensor, number: Tensor, made: Tensor, cost: Tensor, rank: Tensor, nowhere: int) -> tuple[Tensor, ...]:
-        """Of each row the node, its rank before, the bid, and where that goes; a row that offers nothing bids nothing."""
+        """Of each row the node, its rank before, the bid, and where that goes. A row that offers nothing bids what no node has,
+        anywhere: a device would have many wait that bid in one place."""
         node = torch.where(found > 0, found - 1, number[(-1 - found).clamp_min(0)])
         node = torch.where(made, node, nowhere)
         before = rank[node]
         is_better = made & (cost < before >> COST_SHIFT)
         row = torch.arange(found.shape[0], device=found.device)
         bid = torch.where(is_better, (cost << COST_SHIFT) | (row << 1), NO_RANK)
-        return node, before, bid, torch.where(is_better, node, nowhere)
+        return node, before, bid, torch.where(is_better, node, row % nowhere)
 
     def _won(
         self, node: Tensor, before: Tensor, bid: Tensor, cost: Tensor, rank: Tensor, h: Tensor, nowhere: int
