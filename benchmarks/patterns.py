@@ -2,9 +2,10 @@
 
     python benchmarks/patterns.py [PART ...] [--json]
 
-Parts: sliding (the default: IDA* against `sliding.cpp`, which is compiled where g++ is found), threads, seven-eight, cube,
-others, tables. Seconds of the processor on one core unless a row says otherwise, best of three for `sliding`. Tables come from
-the cache if they are there; `tables` makes them again. `children` counts every state that is made, as `generated` does.
+Parts: sliding (the default: IDA* against `sliding.cpp`, which is compiled where g++ is found), threads, seven-eight,
+published, cube, others, tables. Seconds of the processor on one core unless a row says otherwise, best of three for `sliding`.
+Tables come from the cache if they are there; `tables` makes them again. `children` counts every state that is made, as
+`generated` does.
 """
 
 import argparse
@@ -155,6 +156,19 @@ def seven_eight() -> Iterator[Row]:
     yield Row("mean cost", statistics.mean(result.cost or 0 for result in results), "moves")
 
 
+def published() -> Iterator[Row]:
+    """What Korf and Felner (2002) give for sets of the 15-puzzle: the mean of h over 1,000 boards, and of the children."""
+    puzzle = us.puzzle("tiles-4x4")
+    boards = puzzle.sample(1000, seed=3)
+    yield Row("Manhattan: mean h", float(us.heuristic(puzzle, "base")(boards).mean()), "moves")
+    for name in ("5-5-5+reflected", "6-6-3+reflected", "7-8+reflected"):
+        heuristic = us.patterns(puzzle, name)
+        seconds, results = searched(puzzle, boards, heuristic)
+        yield Row(f"{name}: mean h", float(heuristic(boards).mean()), "moves")
+        children = statistics.mean(result.generated for result in results)
+        yield Row(f"{name}: mean children", children, "", note=f"{1000 * seconds / len(boards):.1f} ms each")
+
+
 def cube() -> Iterator[Row]:
     """The 3x3 with corners and two sets of seven edges."""
     puzzle = us.puzzle("cube-3x3")
@@ -221,6 +235,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "sliding": sliding,
     "threads": threads,
     "seven-eight": seven_eight,
+    "published": published,
     "cube": cube,
     "others": others,
     "tables": tables,

@@ -19,10 +19,12 @@ import undershoot as us
 from undershoot import files
 from undershoot.bundles.bundle import FLOAT
 from undershoot.bundles.reading import read_bundle
+from undershoot.errors import UndershootError
 from undershoot.experiments import spreading
 from undershoot.training.recipe import Curriculum, Recipe
 from undershoot.training.recipes import recipe
 from undershoot.training.runs import Run, read_metrics
+from undershoot.workflows import calibration, certification
 
 SMALL = ["--set=hidden=[8,8]", "--set=curriculum.interval=50", "--set=curriculum.max_depth=3", "--set=curriculum.states=5"]
 OLD, NEW = {"config.json": b"old", "model": b"old" * 1000}, {"config.json": b"new", "model": b"new" * 1000, "more": b"new"}
@@ -232,6 +234,46 @@ def test_folders_are_exchanged_in_one_step_on_linux(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "b").exists()
     assert (tmp_path / "b" / "a").exists()
     assert not files._exchanged(tmp_path / "a", tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_what_another_command_wrote_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_exchange: bool
+) -> None:
+    if not can_exchange:
+        monkeypatch.setattr(files, "_exchanged", lambda *_: False)
+    folder = tmp_path / "bundle"
+    files.write_folder(folder, OLD, replaces=files.contents_digest(folder))
+    before = files.contents_digest(folder)
+    files.write_folder(folder, NEW, replaces=before)
+    assert contents(folder) == NEW
+    with pytest.raises(UndershootError, match="was changed by another command meanwhile"):
+        files.write_folder(folder, OLD, replaces=before)
+    with pytest.raises(UndershootError, match="was changed by another command meanwhile"):
+        files.write_folder(folder, OLD, replaces="")
+    assert contents(folder) == NEW
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
+
+
+@pytest.mark.parametrize("command", ["calibrate", "certify"])
+def test_a_calibration_that_was_made_while_another_command_worked_is_kept(
+    run: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    def meanwhile(real: Any) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            found = real(*arguments, **options)
+            monkeypatch.undo()
+            us.calibrate(run, "max")
+            return found
+
+        return call
+
+    us.calibrate(run)
+    monkeypatch.setattr(certification, "_findings", meanwhile(certification._findings))
+    monkeypatch.setattr(calibration, "try_out", meanwhile(calibration.try_out))
+    with pytest.raises(UndershootError, match="was changed by another command meanwhile"):
+        us.calibrate(run) if command == "calibrate" else us.certify(run)
+    assert '"max"' in (run / "bundle" / "calibration.json").read_text()
 
 
 def test_commands_find_a_bundle_whose_replacement_was_cut_short(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,10 +137,21 @@ def check_writable(path: Path, as_folder: bool = False) -> None:
     Path(temporary).unlink(missing_ok=True)
 
 
-def write_folder(folder: Path, files: dict[str, bytes]) -> None:
+def contents_digest(folder: Path) -> str:
+    """Of the names of all files in a folder, and of what they hold; empty if it is not there."""
+    if not folder.is_dir():
+        return ""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+        digest.update(f"{path.name!a} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def write_folder(folder: Path, files: dict[str, bytes], replaces: str | None = None) -> None:
     """Write all files into a new folder that then takes the place of the old one, if there is one, in one step.
 
-    Where the system has no such step, it takes two, and `put_back` mends what a kill between them leaves.
+    Where the system has no such step, it takes two, and `put_back` mends what a kill between them leaves. replaces: the
+    `contents_digest` of what work began with; if something else is there by now, it stays, and nothing is written.
     """
     place = _behind_links(folder)
     put_back(place)
@@ -157,14 +168,35 @@ def write_folder(folder: Path, files: dict[str, bytes]) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         with naming(folder, str(fresh)):
-            if os.path.lexists(place) and not _exchanged(fresh, place):
-                place.rename(old)
-            if not os.path.lexists(place):
-                fresh.rename(place)
+            if not _took_place(fresh, place, old, replaces):
+                raise UndershootError(
+                    f"{folder} was changed by another command meanwhile; that is left as it is, and nothing is written: "
+                    "give this command again"
+                )
     finally:
         if old.exists() and not os.path.lexists(place):
             old.rename(place)
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _took_place(fresh: Path, place: Path, old: Path, replaces: str | None) -> bool:
+    """Put a folder in the place of another one; whether that was the one that it replaces."""
+    if os.path.lexists(place) and _exchanged(fresh, place):
+        if replaces is None or contents_digest(fresh) == replaces:
+            return True
+        _exchanged(fresh, place)
+        return False
+    if replaces is not None and contents_digest(place) != replaces:
+        return False
+    if os.path.lexists(place):
+        place.rename(old)
+    try:
+        fresh.rename(place)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
+        return False  # another process was quicker
+    return True
 
 
 def copy_folder(source: Path, target: Path) -> None:

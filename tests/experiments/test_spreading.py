@@ -26,6 +26,7 @@ from undershoot.guarantees import Heuristic, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic
 from undershoot.heuristics.learned_patterns import learned_patterns
 from undershoot.heuristics.table import TableHeuristic
+from undershoot.puzzles.definitions import Definition
 from undershoot.search.results import Result
 
 
@@ -144,7 +145,7 @@ def test_bad_states_and_failing_workers_are_named(workers: Workers) -> None:
         spread(workers, puzzle, options, np.zeros((1, 4), dtype=np.uint8), base)
     assert spread(workers, puzzle, options, puzzle.table.goals[:0], base).results == []
     states = puzzle.sample(4, 1)
-    task = spreading._Task(spreading.Definition(puzzle.name, "", "another"), ("base",), options)
+    task = spreading._Task(Definition(puzzle.name, "", "another"), ("base",), options)
     with pytest.raises(us.UndershootError, match="a worker knows another puzzle by the name tiles-2x3"):
         spreading.do_chunk(task, states)
 

@@ -8,7 +8,7 @@ import pytest
 import undershoot as us
 from undershoot.errors import Contradiction
 from undershoot.kernels.cpu import solution_costs
-from undershoot.search.conclusions import Ending, conclude
+from undershoot.search.conclusions import Ending, check_answers, conclude
 from undershoot.search.results import Status
 
 PUZZLE = us.puzzle("tiles-2x3")
@@ -115,3 +115,23 @@ def test_a_search_that_does_not_go_by_f_proves_nothing_by_ending() -> None:
     assert (by_f.lower_bound, str(by_f.optimality)) == (costs[far], "optimal, proven")
     assert other.lower_bound == GUIDE(STARTS[far : far + 1])[0] < costs[far]
     assert str(other.optimality).startswith("at most")
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"cost": 3},
+        {"actions": ("U", "D", "U")},
+        {"actions": ("nowhere",)},
+        {"lower_bound": 10_000},
+        {"cost": 1, "actions": ("U",)},
+    ],
+)
+def test_answers_of_workers_are_played(lie: dict[str, object]) -> None:
+    results = conclude(PUZZLE, GUIDE, STARTS, [ending_of(start) for start in STARTS])
+    check_answers(PUZZLE, STARTS, results)
+    false = replace(results[7], **lie)  # type: ignore[arg-type]
+    with pytest.raises(Contradiction, match=r"when they are played|below what is known"):
+        check_answers(PUZZLE, STARTS, [*results[:7], false, *results[8:]])
+    with pytest.raises(Contradiction, match="answers to 19 came back"):
+        check_answers(PUZZLE, STARTS[:20], results[:19])

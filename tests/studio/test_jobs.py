@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,14 +18,19 @@ import pytest
 import undershoot as us
 from commands import undershoot
 from studio.conftest import studio_server
+from undershoot.puzzles.definitions import definition_of
 from undershoot.studio.folders import Folders
 from undershoot.studio.jobs import Job, Jobs, Limits, QueueFull, Stage
 from undershoot.studio.processes import Crashed, Worker
 from undershoot.studio.studio import Studio
 
-HARD = {"puzzle": "tiles-4x4", "state": [0, 12, 9, 13, 15, 11, 10, 14, 3, 7, 2, 5, 4, 8, 6, 1], "heuristic": "base"}
+HARD = {
+    "puzzle": asdict(definition_of(us.puzzle("tiles-4x4"))),
+    "state": [0, 12, 9, 13, 15, 11, 10, 14, 3, 7, 2, 5, 4, 8, 6, 1],
+    "heuristic": "base",
+}
 Result = TypeVar("Result")
-EASY = {"puzzle": "lights-out-3x3", "state": [1, 0, 1, 0, 1, 0, 1, 0, 1], "bundles": {}}
+EASY = {"puzzle": asdict(definition_of(us.puzzle("lights-out-3x3"))), "state": [1, 0, 1, 0, 1, 0, 1, 0, 1], "bundles": {}}
 
 
 def in_a_loop_of_its_own(work: Coroutine[Any, Any, Result]) -> Result:
@@ -89,8 +95,8 @@ def test_a_task_is_ended_at_its_limits_and_a_dead_process_is_shown_as_one() -> N
         wrong = jobs.submit("a task", "solve", {**HARD, "heuristic": "no-such-thing"}, lambda job: None)
         assert (await over(wrong)).stage is Stage.FAILED
         assert not wrong.is_crash
-        assert wrong.error.startswith('no heuristic "no-such-thing".')
-        failing = jobs.submit("a task", "solve", {"puzzle": "tiles-4x4"}, lambda job: None)
+        assert wrong.error.startswith("there is no heuristic 'no-such-thing' here; there are ")
+        failing = jobs.submit("a task", "solve", {"puzzle": HARD["puzzle"]}, lambda job: None)
         assert (await over(failing)).is_crash
         assert "KeyError" in failing.error
 

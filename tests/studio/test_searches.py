@@ -1,5 +1,6 @@
 """What the studio says of searches and margins is what the library says."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +8,24 @@ import numpy as np
 import pytest
 
 import undershoot as us
+from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE
 from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
 from undershoot.heuristics.survey import survey
+from undershoot.puzzles.definitions import definition_of
 from undershoot.search.glimpses import EVERY, Glimpse
+from undershoot.studio.folders import Folders
+from undershoot.studio.games import Game
+from undershoot.studio.jobs import Limits
 from undershoot.studio.recording import record
+from undershoot.studio.studio import Studio
 from undershoot.studio.tasks import TASKS
 from undershoot.studio.tasks.margins import margin_grid
+
+
+def sent(name: str | Path) -> dict[str, str]:
+    """As a page tells of it."""
+    return asdict(definition_of(us.puzzle(name)))
 
 
 def do(task: str, **arguments: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -67,12 +79,12 @@ def test_glimpses_are_true_and_grow(algorithm: str) -> None:
 def test_a_solved_task_says_what_the_library_says_and_a_stopped_one_has_both_bounds() -> None:
     tiles = us.puzzle("tiles-3x3")
     state = tiles.sample(1, seed=3)
-    result, _ = do("solve", puzzle="tiles-3x3", state=state[0].tolist(), heuristic="linear-conflict")
+    result, _ = do("solve", puzzle=sent("tiles-3x3"), state=state[0].tolist(), heuristic="linear-conflict")
     expected = us.solve(tiles, state, us.heuristic(tiles, "linear-conflict"))
     assert (result["cost"], result["actions"], result["expanded"]) == (expected.cost, list(expected.actions), expected.expanded)
     assert result["statement"] == f"Cost {expected.cost}: optimal, proven."
     hard = [0, 12, 9, 13, 15, 11, 10, 14, 3, 7, 2, 5, 4, 8, 6, 1]
-    result, events = do("solve", puzzle="tiles-4x4", state=hard, heuristic="base", max_seconds=1.5)
+    result, events = do("solve", puzzle=sent("tiles-4x4"), state=hard, heuristic="base", max_seconds=1.5)
     assert result["cost"] > result["lower_bound"]
     assert result["optimality"] == "bounded"
     assert result["factor"] == result["cost"] / result["lower_bound"]
@@ -80,6 +92,49 @@ def test_a_solved_task_says_what_the_library_says_and_a_stopped_one_has_both_bou
     lower = [event["lower"] for event in events if "lower" in event]
     assert lower == sorted(lower)
     assert any(event.get("upper") == result["cost"] for event in events)
+
+
+def test_tasks_are_about_the_puzzle_of_the_page_whatever_its_file_says_by_then(tmp_path: Path) -> None:
+    runs, puzzles = tmp_path / "runs", tmp_path / "puzzles"
+    puzzles.mkdir()
+    text = 'name = "mine"\ngoal = "a b c d e"\n[moves]\n'
+    text += 'X = { cycles = "(1 2 3 4 5)", cost = 7 }\nY = { cycles = "(1 2)", cost = 3 }\n'
+    (puzzles / "mine.toml").write_text(text)
+    game = Game(Folders(runs, puzzles).puzzle("mine.toml"), "mine.toml")
+    game.read("X Y X X")
+    state, game_cost = game.state[0].tolist(), us.solve(game.puzzle, game.state, us.heuristic(game.puzzle, "base")).cost
+    (puzzles / "mine.toml").write_text(text.replace("cost = 7", "cost = 1"))
+    result, _ = do("solve", puzzle=game.definition, state=state, heuristic="base")
+    answer, _ = do("known", puzzle=game.definition, state=state, bundles={})
+    assert result["statement"] == f"Cost {game_cost}: optimal, proven."
+    assert answer["true_cost"] in (None, game_cost)
+    with pytest.raises(UndershootError, match="another puzzle by the name mine"):
+        do("solve", puzzle={**game.definition, "fingerprint": "0" * 64}, state=state, heuristic="base")
+
+
+@pytest.mark.parametrize("name", ["/etc", "../outside", "runs", "base+runs", "patterns:../x"])
+def test_heuristics_that_are_not_on_the_list_are_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    studio = Studio(Folders(tmp_path, tmp_path), Limits())
+    tiles = us.puzzle("tiles-2x3")
+
+    def solve_by(reference: str) -> None:
+        do("solve", puzzle=sent("tiles-2x3"), state=tiles.table.goals[0].tolist(), heuristic=reference)
+
+    with pytest.raises(UndershootError, match="there is no heuristic"):
+        solve_by(studio.heuristic_reference(name))
+    with pytest.raises(UndershootError):
+        solve_by(name)
+
+
+def test_going_on_with_a_run_that_has_ended_leaves_its_certified_bundle_alone(tmp_path: Path) -> None:
+    wanted: dict[str, Any] = {"puzzle": sent("tiles-2x3"), "puzzle_name": "tiles-2x3", "folder": str(tmp_path / "run")}
+    wanted |= {"recipe": "mse", "settings": ["steps=40", "hidden=[8]"]}
+    assert do("train", **wanted)[0]["is_finished"]
+    us.calibrate(tmp_path / "run")
+    us.certify(tmp_path / "run")
+    assert do("train", **wanted)[0]["is_finished"]
+    assert us.load(tmp_path / "run").guarantee.is_proven
 
 
 def test_margins_are_those_of_the_library_and_come_before_the_searches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +186,7 @@ def test_margins_on_the_axis_are_round_numbers_from_low_to_high() -> None:
 
 
 def test_a_goal_costs_nothing_even_where_no_table_is_at_hand() -> None:
-    answer, _ = do("known", puzzle="tiles-4x4", state=us.puzzle("tiles-4x4").table.goals[0].tolist(), bundles={})
+    answer, _ = do("known", puzzle=sent("tiles-4x4"), state=us.puzzle("tiles-4x4").table.goals[0].tolist(), bundles={})
     assert answer["true_cost"] == 0
 
 
@@ -143,7 +198,7 @@ def test_of_a_state_that_cannot_be_solved_no_true_cost_is_said(tmp_path: Path) -
     )
     puzzle = us.puzzle(str(file))
     us.oracle(puzzle)
-    answer, _ = do("known", puzzle=str(file), state=puzzle.parse("a b _ c")[0].tolist(), bundles={})
+    answer, _ = do("known", puzzle=sent(file), state=puzzle.parse("a b _ c")[0].tolist(), bundles={})
     assert answer["true_cost"] is None
     assert answer["is_dead_end"]
     assert {"base", "table"} <= {row["name"] for row in answer["rows"]}
@@ -153,7 +208,7 @@ def test_of_a_state_that_cannot_be_solved_no_true_cost_is_said(tmp_path: Path) -
 def test_what_is_known_of_a_state_is_what_each_heuristic_says() -> None:
     tiles = us.puzzle("tiles-3x3")
     state = tiles.sample(1, seed=9)
-    answer, _ = do("known", puzzle="tiles-3x3", state=state[0].tolist(), bundles={})
+    answer, _ = do("known", puzzle=sent("tiles-3x3"), state=state[0].tolist(), bundles={})
     assert answer["true_cost"] == us.oracle(tiles).distance(state)[0]
     rows = {row["name"]: row for row in answer["rows"]}
     assert {"learned", "paper", "table", "linear-conflict", "base"} <= set(rows)

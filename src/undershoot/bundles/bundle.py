@@ -225,8 +225,9 @@ class Bundle:
             "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())},
         }
 
-    def save(self, folder: Path) -> None:
-        """Write the folder; a bundle that is there already is replaced once the new one is complete."""
+    def save(self, folder: Path, replaces: str | None = None) -> None:
+        """Write the folder; a bundle that is there already is replaced once the new one is complete. replaces: only if it is
+        still as it was, by `files.contents_digest`."""
         check_replaceable(folder)
         files = {MODEL: self._model, ARRAYS: tensor_bytes(puzzle_arrays(self.puzzle, [self.raw.encoding]))}
         files[CARD] = self._card().encode()
@@ -238,7 +239,7 @@ class Bundle:
             files |= {EXCEPTIONS: self._exceptions} if self._exceptions else {}
         if self.certificate is not None:
             files[CERTIFICATE] = signed(self.certificate)
-        write_folder(folder, files)
+        write_folder(folder, files, replaces)
 
     def _card(self) -> str:
         known = None if self.calibration is None else dataclasses.replace(self, folder=None).guarantee

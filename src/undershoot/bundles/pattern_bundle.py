@@ -212,8 +212,9 @@ class PatternBundle:
             "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())},
         }
 
-    def save(self, folder: Path) -> None:
-        """Write the folder; a bundle that is there already is replaced once the new one is complete."""
+    def save(self, folder: Path, replaces: str | None = None) -> None:
+        """Write the folder; a bundle that is there already is replaced once the new one is complete. replaces: only if it is
+        still as it was, by `files.contents_digest`."""
         check_replaceable(folder)
         _ = self.heuristic  # refuses what could not be read again
         files = {MODEL: self._model, ARRAYS: tensor_bytes(self.arrays), CARD: self._card().encode()}
@@ -225,7 +226,7 @@ class PatternBundle:
             files |= {EXCEPTIONS: self._exceptions} if self._exceptions else {}
         if self.certificate is not None:
             files[CERTIFICATE] = signed(self.certificate)
-        write_folder(folder, files)
+        write_folder(folder, files, replaces)
 
     def _listed_share(self) -> str:
         """The option that lists as many arrangements again, and no more."""

@@ -17,7 +17,6 @@ from undershoot.cli.terminal import AsJson, PuzzleName, plain, print_json, stdou
 from undershoot.errors import UndershootError, cannot
 
 if TYPE_CHECKING:
-    from undershoot.bundles.bundle import Bundle
     from undershoot.heuristics.survey import Survey
     from undershoot.puzzles.puzzle import Puzzle
     from undershoot.training.checkpoints import Position
@@ -112,6 +111,7 @@ def _finish(
     from undershoot.bundles.bundle import Bundle
     from undershoot.experiments.figures import training_curve
     from undershoot.training.runs import read_metrics
+    from undershoot.workflows.outcome import write_outcome
 
     position = trained.position
     figures: dict[str, Any] = {
@@ -125,9 +125,8 @@ def _finish(
         "steps_per_second": round(position.step / position.seconds, 1) if position.seconds else None,
     }
     bundle = Bundle(puzzle, trained.network, recipe.to_dict(), figures, command, recipe.encoding, recipe.canonical)
-    is_there, kept = _what_is_there(run, bundle)
-    if not is_there:
-        bundle.save(run.bundle)
+    outcome = write_outcome(run, bundle, lambda text: print(f"undershoot: {text}", file=sys.stderr))
+    is_there, kept = outcome.is_there, outcome.kept
     curve = run.folder / "training.png"
     training_curve(f"{puzzle.name}, seed {recipe.seed}", read_metrics(run.folder), curve)
     found = None
@@ -145,7 +144,7 @@ def _finish(
             "admissible_share": found.admissible_share,
         }
         if not is_there:
-            replace(bundle, figures=figures).save(run.bundle)
+            replace(bundle, figures=figures).save(run.bundle, outcome.digest)
     if as_json:
         by_cost = None if found is None else [[c, int(n), m] for c, (n, m, _) in enumerate(found.by_cost.tolist()) if n]
         print_json(
@@ -180,37 +179,6 @@ def _finish(
         ("use it", shlex.join(["undershoot", "solve", given, "--heuristic", str(run.folder)])),
     ):
         console.print(f"{label}: {text}", soft_wrap=True)
-
-
-def _what_is_there(run: "Run", bundle: "Bundle") -> "tuple[bool, Path | None]":
-    """Whether this bundle is there already, as it was or calibrated since; if it would replace another, where that is kept.
-
-    What the run itself wrote after fewer steps is not kept, unless something was done to it since.
-    """
-    from undershoot.bundles.bundle import CALIBRATION, FLOAT
-    from undershoot.bundles.reading import read_bundle
-    from undershoot.files import copy_folder, put_back
-
-    put_back(run.bundle)
-    if not run.bundle.exists() or not any(run.bundle.iterdir()):
-        return False, None
-    steps = bundle.figures["steps"]
-    try:
-        there = read_bundle(run.bundle, with_calibration=False)
-    except UndershootError as error:
-        print(f"undershoot: the bundle that was there is set aside: {error}", file=sys.stderr)
-    else:
-        is_of_run = {**there.recipe, "steps": steps} == {**bundle.recipe, "steps": steps}
-        if is_of_run and there.figures.get("steps") == steps:
-            return True, None
-        if is_of_run and there.arithmetic == FLOAT and not (run.bundle / CALIBRATION).exists():
-            return False, None
-    kept, number = run.folder / f"bundle-before-{steps}", 1
-    while kept.exists():
-        number += 1
-        kept = run.folder / f"bundle-before-{steps}-{number}"
-    copy_folder(run.bundle, kept)
-    return False, kept
 
 
 def _against_the_oracle(puzzle: "Puzzle", heuristic: Any) -> "Survey | None":

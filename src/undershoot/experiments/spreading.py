@@ -1,13 +1,11 @@
 """The same searches on this machine, or cut into chunks for the workers of a cluster."""
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
 from undershoot.arrays import States
@@ -26,11 +24,10 @@ from undershoot.heuristics.patterns import PatternHeuristic, pattern_heuristic
 from undershoot.heuristics.table import TableHeuristic
 from undershoot.pattern_tables.looks import distinct_patterns
 from undershoot.pattern_tables.sets import pattern_set
-from undershoot.puzzles.catalogue import from_file
-from undershoot.puzzles.catalogue import puzzle as by_name
-from undershoot.puzzles.problem import Problem
+from undershoot.puzzles.definitions import Definition, definition_of, made_of
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.astar import Batch
+from undershoot.search.conclusions import check_answers
 from undershoot.search.options import CPU, SearchOptions
 from undershoot.search.solving import search_batch
 
@@ -93,7 +90,7 @@ def spread(
     The memory of the batch is that of the largest chunk.
     """
     puzzle.check_solvable(states)
-    task = _Task(_defined(puzzle), _packed(heuristic), options, () if guide is None else _packed(guide))
+    task = _Task(definition_of(puzzle), _packed(heuristic), options, () if guide is None else _packed(guide))
     size = min(LARGEST_CHUNK, max(1, -(-len(states) // (CHUNKS_A_WORKER * workers.count))))
     waiting = iter(range(0, len(states), size))
     under_way: dict[Future[Batch], int] = {}
@@ -111,6 +108,7 @@ def spread(
                 found[start] = future.result()
             except CancelledError as error:
                 raise UndershootError("the scheduler went away; start it and its workers again, and then the search") from error
+            check_answers(puzzle, states[start : start + size], found[start].results)
             done += len(found[start].results)
             if report is not None:
                 report(done)
@@ -118,16 +116,6 @@ def spread(
     results = [result for batch in batches for result in batch.results]
     largest = max((batch.peak_bytes for batch in batches), default=0)
     return Batch(results, time.perf_counter() - began, largest, states[:0])
-
-
-@dataclass(frozen=True)
-class Definition:
-    """A puzzle, which a worker makes anew."""
-
-    name: str
-    text: str
-    """Of its file; empty for one of the catalogue."""
-    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -170,32 +158,9 @@ class _Task:
 
 def do_chunk(task: _Task, states: States) -> Batch:
     """Search from these states, on a worker."""
-    puzzle = _made(task.puzzle)
+    puzzle = made_of(task.puzzle)
     guide = _unpacked(puzzle, task.guide) if task.guide else None
     return search_batch(puzzle, states, _unpacked(puzzle, task.parts), task.options, guide=guide)
-
-
-def _defined(puzzle: Problem) -> Definition:
-    if not isinstance(puzzle, Puzzle):
-        raise UndershootError(
-            f"{puzzle.name} is a problem of one's own and cannot be sent to other machines; leave --scheduler out"
-        )
-    return Definition(puzzle.name, puzzle.definition, puzzle.table.fingerprint)
-
-
-def _made(definition: Definition) -> Puzzle:
-    if not definition.text:
-        puzzle = by_name(definition.name)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "puzzle.toml"
-            path.write_text(definition.text, encoding="utf-8")
-            puzzle = from_file(path)
-    if puzzle.table.fingerprint != definition.fingerprint:
-        raise UndershootError(
-            f"a worker knows another puzzle by the name {definition.name}; install the same version everywhere"
-        )
-    return puzzle
 
 
 def _packed(heuristic: Heuristic) -> tuple[Any, ...]:
@@ -205,9 +170,9 @@ def _packed(heuristic: Heuristic) -> tuple[Any, ...]:
     # Copies: what was compiled for them here stays here.
     if isinstance(heuristic, CalibratedHeuristic) and isinstance(heuristic.network, NeuralHeuristic):
         copy = CalibratedHeuristic(replace(heuristic.network), heuristic.calibration)
-        return (Learned(_defined(heuristic.network.puzzle), copy),)
+        return (Learned(definition_of(heuristic.network.puzzle), copy),)
     if isinstance(heuristic, NeuralHeuristic):
-        return (Learned(_defined(heuristic.puzzle), replace(heuristic)),)
+        return (Learned(definition_of(heuristic.puzzle), replace(heuristic)),)
     if isinstance(heuristic, PatternHeuristic):
         return (PatternsByName(heuristic.set_name),)
     if isinstance(heuristic, LearnedPatterns) and heuristic.set_name is not None:
@@ -215,7 +180,7 @@ def _packed(heuristic: Heuristic) -> tuple[Any, ...]:
             (one.network, one.residuals, one.thresholds, one.pairs, one.listed, one.listed_costs) for one in heuristic.networks
         )
         sent = NetworksByPattern(heuristic.name, heuristic.set_name, heuristic.guarantee, networks)
-        return (Learned(_defined(heuristic.puzzle), sent),)
+        return (Learned(definition_of(heuristic.puzzle), sent),)
     is_ball = isinstance(heuristic, TableHeuristic) and heuristic.distances.radius is not None
     if not isinstance(heuristic, OURS) or heuristic.name not in HEURISTICS or is_ball:
         raise UndershootError(f"the heuristic {heuristic.name} cannot be sent to other machines; leave --scheduler out")
@@ -232,7 +197,7 @@ def _one(puzzle: Puzzle, part: Any) -> Heuristic:
     if isinstance(part, str):
         return named(puzzle, part)
     if isinstance(part, Learned):
-        return _one(_made(part.puzzle), part.part)
+        return _one(made_of(part.puzzle), part.part)
     if isinstance(part, PatternsByName):
         return pattern_heuristic(puzzle, pattern_set(puzzle, part.name))
     if isinstance(part, NetworksByPattern):

@@ -110,15 +110,21 @@ def puzzle(name: str | Path) -> Puzzle:
 
 
 def from_file(path: Path) -> Puzzle:
-    """The puzzle in a file. It may not bear the name of another one of the catalogue: what is said of it would be misread."""
-    found = puzzle_file.load(path)
+    """The puzzle in a file."""
+    return from_text(puzzle_file.read(path), str(path))
+
+
+def from_text(text: str, source: str) -> Puzzle:
+    """The puzzle in the text of a file. It may not bear the name of another one of the catalogue: what is said of it would be
+    misread. source: what messages call it."""
+    found = puzzle_file.parse(text, source)
     name = ALIASES.get(found.name, found.name)
     try:
         is_other = _by_name(name).table.fingerprint != found.table.fingerprint
     except UnknownPuzzle:
         return found
     if is_other:
-        raise PuzzleFileError(f'{path}: its name is "{found.name}", which is another puzzle; choose another name')
+        raise PuzzleFileError(f'{source}: its name is "{found.name}", which is another puzzle; choose another name')
     return found
 
 

@@ -39,24 +39,33 @@ MAX_SYMBOLS = 256
 MAX_GROUP_CELLS = 64  # above, finding the group may take minutes
 
 
-def load(path: Path) -> Puzzle:
-    """The puzzle that a file describes; PuzzleFileError names the file and what is wrong with it."""
+def read(path: Path) -> str:
+    """What stands in a puzzle file."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        data = tomllib.loads(text)
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise PuzzleFileError(f"cannot read the puzzle file {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        hint = "; is a name given twice?" if "overwrite" in str(error) else ""
-        raise PuzzleFileError(f"{path} is not a TOML file: {error}{hint}") from error
-    except (RecursionError, ValueError) as error:
+    except UnicodeDecodeError as error:
+        raise PuzzleFileError(f"{path} is not a TOML file: {error}") from error
+    except ValueError as error:
         raise PuzzleFileError(f"cannot read the puzzle file {path!s}: {error}") from error
+
+
+def parse(text: str, source: str) -> Puzzle:
+    """The puzzle that the text of a file describes; PuzzleFileError names the source and what is wrong with it."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        hint = "; is a name given twice?" if "overwrite" in str(error) else ""
+        raise PuzzleFileError(f"{source} is not a TOML file: {error}{hint}") from error
+    except (RecursionError, ValueError) as error:
+        raise PuzzleFileError(f"cannot read the puzzle file {source}: {error}") from error
     try:
         return replace(_build(data), definition=text)
     except UndershootError as error:
-        raise PuzzleFileError(f"{path}: {error}") from error
+        raise PuzzleFileError(f"{source}: {error}") from error
     except (RecursionError, ValueError) as error:  # of tables in tables, and of numbers with thousands of digits
-        raise PuzzleFileError(f"{path}: a value is too deep or too long: {error}") from error
+        raise PuzzleFileError(f"{source}: a value is too deep or too long: {error}") from error
 
 
 def _build(data: dict[str, Any]) -> Puzzle:

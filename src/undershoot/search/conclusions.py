@@ -93,6 +93,26 @@ def conclude(puzzle: Problem, heuristic: Heuristic, starts: States, endings: Seq
     return results
 
 
+def check_answers(puzzle: Problem, starts: States, results: Sequence[Result]) -> None:
+    """Refuse what another process says of searches from `starts`, uint8[K, n], if its solutions do not do what it says, or are
+    cheaper than its bounds. Whatever else it says is believed."""
+    if len(results) != len(starts):
+        raise Contradiction(f"{len(starts)} instances were sent to a worker, and answers to {len(results)} came back")
+    numbers = {name: number for number, name in enumerate(puzzle.table.action_names)}
+    for k, result in enumerate(results):
+        start, cost = starts[k : k + 1], result.cost
+        if cost is None:
+            continue
+        actions = np.array([numbers.get(name, -1) for name in result.actions], dtype=np.int32)
+        is_known = bool((actions >= 0).all())
+        ends = np.array([len(actions)], dtype=np.int64)
+        played = int(solution_costs(puzzle.table, start, actions, ends)[0]) if is_known else -1
+        if played != cost:
+            raise _is_none(puzzle, start, cost, played)
+        if cost < max(result.lower_bound, float(puzzle.base_heuristic(start)[0])):
+            raise Contradiction(f"a worker found a solution of cost {cost}, below what is known: {puzzle.format(start)}")
+
+
 def whole_bound(puzzle: Problem, heuristic: Heuristic, start: States, ending: Ending) -> int:
     """What every solution from `start`, uint8[1, n], costs at least, by a search that ended, or might end now, like this."""
     return _whole_bounds(puzzle, heuristic, start, [ending])[0]

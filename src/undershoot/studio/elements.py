@@ -145,6 +145,9 @@ class Choice:
         self.element.update()
 
     async def _changed(self, event: Any) -> None:
+        if str(event.args) not in self.options:
+            self.element.update()  # with what stands there: a browser may send anything
+            return
         self.value = str(event.args)
         self.element._props["value"] = self.value
         if self.handler is not None:

@@ -35,10 +35,6 @@ class Folders:
             raise UndershootError(f"the puzzle file {name[:60]!a} has more than {LARGEST_PUZZLE:,} bytes")
         return catalogue.puzzle(path)
 
-    def puzzle_reference(self, name: str) -> str:
-        """What other processes find the puzzle by."""
-        return str(inside(self.puzzles, name)) if name.endswith(".toml") else name
-
     def puzzle_files(self) -> list[str]:
         """Names of the puzzle files, good or bad."""
         return self._names(self.puzzles, lambda path: path.suffix == ".toml" and path.is_file())

@@ -1,6 +1,6 @@
 """A game: one puzzle, one line of states, and where in it somebody is."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -9,6 +9,7 @@ import numpy as np
 
 from undershoot.arrays import U8, Bools, States
 from undershoot.errors import NotAvailable, UndershootError
+from undershoot.puzzles.definitions import definition_of
 from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.notation import play
 from undershoot.puzzles.pairs import Pair, classify_pairs
@@ -41,6 +42,11 @@ class Game:
     def state(self) -> States:
         """uint8[1, n], where the game is."""
         return self.states[self.at][None]
+
+    @property
+    def definition(self) -> dict[str, str]:
+        """The puzzle, as tasks are told of it."""
+        return asdict(definition_of(self.puzzle))
 
     @property
     def text(self) -> str:

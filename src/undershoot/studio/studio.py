@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from undershoot.errors import UndershootError
-from undershoot.studio.folders import Folders
+from undershoot.studio.folders import NAME, Folders
 from undershoot.studio.jobs import Job, Jobs, Limits
 from undershoot.studio.processes import Worker
 
@@ -51,6 +51,8 @@ class Studio:
 
     def heuristic_reference(self, name: str) -> str:
         """What other processes find a heuristic by: its name, or the place of a bundle."""
+        if not NAME.fullmatch(name):
+            raise UndershootError(f"there is no heuristic {name[:60]!a} here; take one of the list")
         return self.bundle_paths().get(name, name)
 
     def shipped_bundles(self) -> list[str]:

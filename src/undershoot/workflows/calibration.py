@@ -18,7 +18,7 @@ from undershoot.calibration.catalogue import calibrator
 from undershoot.calibration.populations import LabelSource, Population, Sample, draw, is_enumerable, whole_space
 from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
 from undershoot.experiments.figures import landscapes
-from undershoot.files import check_writable
+from undershoot.files import check_writable, contents_digest
 from undershoot.guarantees import Heuristic, LabelKind
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic, Calibration
@@ -116,8 +116,9 @@ def calibrate(
             reason = "converted; leave whole_numbers out" if whole_numbers else f"saved, so leave `out` out: {NO_DIGEST}"
             raise UndershootError(f"the heuristic {subject.name} is a function and cannot be {reason}")
         return _calibrate_function(subject, fit, wanted)
-    trained = read_bundle(subject, with_calibration=False)
     folder = _place(bundle_folder(subject), out)
+    before = contents_digest(folder)
+    trained = read_bundle(subject, with_calibration=False)
     bundle = in_whole_numbers(trained, wanted.seed) if whole_numbers else trained
     wanted = dataclasses.replace(wanted, seed=trust.private_seed(wanted.seed, bundle.network_digest))
     if out is not None:
@@ -129,7 +130,7 @@ def calibrate(
     if kept is not None and not kept.exists():
         trained.save(kept)
     written = dataclasses.replace(bundle, calibration=heuristic.calibration, folder=None)
-    written.save(folder)
+    written.save(folder, before)
     trust.record(Passed.CALIBRATION, written.digest)
     landscape = None
     try:

@@ -18,7 +18,7 @@ from undershoot.calibration.populations import exact, is_enumerable, uniform, wh
 from undershoot.calibration.proofs import prove
 from undershoot.certification import Findings, certificate, check_ball, check_every_state, check_sample, confirm
 from undershoot.errors import UndershootError
-from undershoot.files import check_writable
+from undershoot.files import check_writable, contents_digest
 from undershoot.guarantees import Guarantee, Heuristic, OptimalityKind, Standing
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic
 from undershoot.heuristics.neural import LearnedHeuristic
@@ -122,7 +122,9 @@ def certify(
     _check_request(ball, sample)
     if isinstance(subject, (WrappedHeuristic, CalibratedHeuristic)):
         return _check_function(subject, ball, sample, seed, progress)
-    bundle, folder = read_bundle(subject, with_certificate=False), bundle_folder(subject)
+    folder = bundle_folder(subject)
+    before_that = contents_digest(folder)
+    bundle = read_bundle(subject, with_certificate=False)
     if bundle.calibration is None:
         raise UndershootError(f"{subject} is not calibrated; do that first: undershoot calibrate {subject} --method exhaustive")
     if ball is not None:
@@ -135,12 +137,12 @@ def certify(
     if found.violations or found.marginal:
         before = _before(subject, place, found)
         if before in (Before.REFUTED, Before.OUTDATED):
-            bundle.save(folder)
+            bundle.save(folder, before_that)
         return CheckedBundle(bundle.heuristic, found, sample is not None, bundle, before=before)
     if sample is not None:
         return CheckedBundle(bundle.heuristic, found, True, bundle)
     certified = dataclasses.replace(bundle, certificate=certificate(bundle, found))
-    certified.save(folder)
+    certified.save(folder, before_that)
     return CheckedBundle(certified.heuristic, found, False, certified, place)
 
 

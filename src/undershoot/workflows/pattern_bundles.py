@@ -15,7 +15,7 @@ from undershoot.bundles.pattern_bundle import CERTIFIED, METHODS, PatternBundle
 from undershoot.bundles.pattern_reading import read_pattern_bundle
 from undershoot.calibration.on_patterns import fit_within, fitting
 from undershoot.errors import UndershootError, what_came
-from undershoot.files import check_writable
+from undershoot.files import check_writable, contents_digest
 from undershoot.heuristics.every_arrangement import PatternFindings, check_every_arrangement
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.pattern_tables.cache import table_of
@@ -80,8 +80,9 @@ def calibrate_patterns(
     listed = (USUALLY_LISTED if method == "exceptions" else 0.0) if listed is None else listed
     if not isinstance(listed, float | int) or not 0 <= listed < 1:
         raise UndershootError(f"the share of listed arrangements is {what_came(listed)}; allowed are 0 to below 1")
-    bundle = read_pattern_bundle(subject, with_calibration=False)
     place = out or bundle_folder(subject)
+    before = contents_digest(place)
+    bundle = read_pattern_bundle(subject, with_calibration=False)
     check_replaceable(place)
     check_writable(place, as_folder=True)
     if (place / CONFIG).exists() and read_pattern_bundle(place, with_calibration=False).weights_digest != bundle.weights_digest:
@@ -94,7 +95,7 @@ def calibrate_patterns(
     sizes = sum(int(network.pattern.folded.size) for network in bundle.networks)
     fitted = fit_within(made, round(listed * sizes) if method == "exceptions" else 0)
     written = dataclasses.replace(bundle, networks=tuple(fitted), method=method, certificate=None, folder=None)
-    written.save(place)
+    written.save(place, before)
     return written, place
 
 
@@ -113,6 +114,7 @@ def certify_patterns(subject: str | Path, progress: Progress | None = None) -> C
         never overestimates
     """
     folder = bundle_folder(subject)
+    before = contents_digest(folder)
     bundle = read_pattern_bundle(subject, with_certificate=False)
     if bundle.method is None:
         raise UndershootError(f"{folder} is not calibrated; calibrate it first: undershoot calibrate {folder}")
@@ -120,10 +122,10 @@ def certify_patterns(subject: str | Path, progress: Progress | None = None) -> C
     check_writable(folder, as_folder=True)
     findings, rows = _compared(bundle, progress)
     if any(found.violations for found in findings):
-        dataclasses.replace(bundle, certificate=None).save(folder)
+        dataclasses.replace(bundle, certificate=None).save(folder, before)
         return CheckedPatterns(bundle, findings, None)
     certified = dataclasses.replace(bundle, certificate=_document(bundle, rows), folder=None)
-    certified.save(folder)
+    certified.save(folder, before)
     trust.record(Passed.CERTIFICATE, certified.certificate_digest)
     return CheckedPatterns(certified, findings, folder / CERTIFICATE)
 

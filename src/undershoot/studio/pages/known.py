@@ -45,7 +45,7 @@ class KnownCard:
             self._is_outdated = False
             try:
                 arguments = {
-                    "puzzle": self.studio.folders.puzzle_reference(self.game.name),
+                    "puzzle": self.game.definition,
                     "state": self.game.state[0].tolist(),
                     "bundles": self.studio.bundle_paths(),
                 }
@@ -106,7 +106,7 @@ class KnownCard:
                 button(offer["text"], partial(self._make, offer["name"]), "is-offer", name=f"make-{offer['name']}")
 
     def _make(self, name: str) -> None:
-        arguments = {"puzzle": self.studio.folders.puzzle_reference(self.game.name), "name": name}
+        arguments = {"puzzle": self.game.definition, "name": name}
         try:
             self.studio.jobs.submit(f"{name} of {self.game.puzzle.name}", "make", arguments, self._made)
         except UndershootError as error:

@@ -98,7 +98,7 @@ class Race:
         self.chosen[name] = bool(event.args)
 
     def _arguments(self) -> dict[str, Any]:
-        return {"puzzle": self.studio.folders.puzzle_reference(self.game.name), "state": self.game.state[0].tolist()}
+        return {"puzzle": self.game.definition, "state": self.game.state[0].tolist()}
 
     def _open(self, name: str) -> None:
         ui.navigate.to(address("race", name))

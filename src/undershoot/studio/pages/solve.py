@@ -70,7 +70,7 @@ class SolveCard:
         try:
             seconds = self.seconds.whole("the limit of seconds", 1, WHOLE_SECONDS)
             arguments = {
-                "puzzle": self.studio.folders.puzzle_reference(self.game.name),
+                "puzzle": self.game.definition,
                 "state": self.game.state[0].tolist(),
                 "heuristic": self.studio.heuristic_reference(self.heuristic.value),
                 "algorithm": self.algorithm.value,

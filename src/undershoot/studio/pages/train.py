@@ -1,12 +1,14 @@
 """Train: a small training, seen as it goes, that can be stopped and gone on with."""
 
 import re
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from nicegui import ui
 
 from undershoot.errors import UndershootError
+from undershoot.puzzles.definitions import definition_of
 from undershoot.studio.elements import Choice, Field, box, button, enable, escaped, figure, markup, said, text
 from undershoot.studio.jobs import Job, Stage
 from undershoot.studio.pages.layout import Saying, page, puzzle_options
@@ -133,9 +135,8 @@ class Training:
         current = self.studio.trainings.get(name)
         if current is not None and not current.is_over:
             raise UndershootError(f"the run {name!a} is under way")
-        self.studio.folders.puzzle(puzzle)
         arguments = {
-            "puzzle": self.studio.folders.puzzle_reference(puzzle),
+            "puzzle": asdict(definition_of(self.studio.folders.puzzle(puzzle))),
             "puzzle_name": puzzle,
             "folder": str(self.studio.folders.run_folder(name).resolve()),
             "recipe": recipe,
@@ -182,9 +183,8 @@ class Training:
             self._list_runs()
 
     def _has_ended(self, job: Job | None) -> bool:
-        if job is not None and job.result is not None:
-            return bool(job.result["is_finished"])
-        return self.shown in self.studio.bundle_paths()
+        is_finished = job is not None and job.result is not None and bool(job.result["is_finished"])
+        return is_finished or self.shown in self.studio.bundle_paths()
 
     def _say_stage(self, job: Job) -> None:
         if job.stage is Stage.FAILED:

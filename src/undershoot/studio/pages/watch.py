@@ -81,7 +81,7 @@ class Watching:
         try:
             game = Game(self.studio.folders.puzzle(self.puzzle.value), self.puzzle.value)
             arguments = {
-                "puzzle": self.studio.folders.puzzle_reference(game.name),
+                "puzzle": game.definition,
                 "state": game.state[0].tolist(),
                 "bundles": self.studio.bundle_paths(),
             }
@@ -112,7 +112,7 @@ class Watching:
             self._submit(
                 "watch",
                 {
-                    "puzzle": self.studio.folders.puzzle_reference(game.name),
+                    "puzzle": game.definition,
                     "state": game.state[0].tolist(),
                     "heuristics": {heuristic: self.studio.heuristic_reference(heuristic)},
                 },

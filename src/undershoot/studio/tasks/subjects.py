@@ -7,28 +7,30 @@ from typing import Any
 import numpy as np
 
 from undershoot.arrays import States
+from undershoot.bundles.loading import PATTERNS
 from undershoot.bundles.loading import heuristic as named
+from undershoot.bundles.names import LEARNED
+from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, Heuristic
+from undershoot.heuristics.catalogue import HEURISTICS
 from undershoot.oracles.cache import oracle
 from undershoot.oracles.distance_table import DistanceTable
-from undershoot.puzzles import catalogue
+from undershoot.puzzles.definitions import Definition, made_of
 from undershoot.puzzles.puzzle import Puzzle
 
+NAMES = (*LEARNED, PATTERNS, *HEURISTICS)
 QUICK_SPACE = 400_000
 """States that are enumerated without being asked for: it takes about a second."""
 
 
 def puzzle_of(arguments: dict[str, Any]) -> Puzzle:
-    """By a name of the catalogue, or the path of a file as it is now."""
-    reference = arguments["puzzle"]
-    if not reference.endswith(".toml"):
-        return catalogue.puzzle(reference)
-    return _from_file(reference, Path(reference).stat().st_mtime_ns)
+    """The one that the page holds, whatever stands in its file by now."""
+    return _made_of(Definition(**arguments["puzzle"]))
 
 
 @lru_cache(maxsize=8)
-def _from_file(path: str, changed: int) -> Puzzle:
-    return catalogue.puzzle(path)
+def _made_of(definition: Definition) -> Puzzle:
+    return made_of(definition)
 
 
 def state_of(puzzle: Puzzle, arguments: dict[str, Any]) -> States:
@@ -42,6 +44,8 @@ def heuristic_of(puzzle: Puzzle, reference: str) -> Heuristic:
     """By a name, or the path of a bundle as it is now."""
     path = Path(reference)
     changed = 0
+    if not path.is_absolute() and reference not in NAMES:
+        raise UndershootError(f"there is no heuristic {reference[:60]!a} here; there are {', '.join(NAMES)}, and bundles")
     if path.is_absolute():
         changed = max((file.stat().st_mtime_ns for file in path.iterdir()), default=0)
     return _heuristic(puzzle, reference, changed)

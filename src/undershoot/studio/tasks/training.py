@@ -16,6 +16,7 @@ from undershoot.training.recipe import read_recipe
 from undershoot.training.recipes import RECIPES
 from undershoot.training.recipes import recipe as named
 from undershoot.training.runs import Run
+from undershoot.workflows.outcome import write_outcome
 
 
 def recipes(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]) -> dict[str, Any]:
@@ -39,12 +40,14 @@ def train(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]
     def report(position: Position) -> None:
         tell({**_figures(position), "of": plan.steps, "max_depth": plan.curriculum.max_depth})
 
-    trained = run_training(puzzle, plan, run, report, should_stop)
-    if trained.is_finished:
-        changes = [f"--set={one}" for one in settings]
-        command = shlex.join(["undershoot", "train", arguments["puzzle_name"], "--recipe", arguments["recipe"], *changes])
-        figures = {name: value for name, value in _figures(trained.position).items() if value is not None}
-        Bundle(puzzle, trained.network, plan.to_dict(), figures, command, plan.encoding, plan.canonical).save(run.bundle)
+    with run.alone():
+        trained = run_training(puzzle, plan, run, report, should_stop)
+        if trained.is_finished:
+            changes = [f"--set={one}" for one in settings]
+            command = shlex.join(["undershoot", "train", arguments["puzzle_name"], "--recipe", arguments["recipe"], *changes])
+            figures = {name: value for name, value in _figures(trained.position).items() if value is not None}
+            made = Bundle(puzzle, trained.network, plan.to_dict(), figures, command, plan.encoding, plan.canonical)
+            write_outcome(run, made, lambda text: tell({"text": text}))
     return {"is_finished": trained.is_finished, **_figures(trained.position), "of": plan.steps}
 
 
