@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import undershoot as us
+from odd_puzzles import odd_puzzle
 from outside import Outside
 from subjects import ALL, NAMED
 from undershoot.arrays import F32, States
@@ -421,3 +422,47 @@ def test_all_named_puzzles_pack() -> None:
         states = us.scramble(puzzle.table, np.arange(20) % 2, 0).states
         given = torch.tensor(states).long()
         assert (cells.unpack(cells.pack(given)) == given).all()
+
+
+@ON_DEVICES
+@pytest.mark.parametrize(("name", "chosen"), [("dead ends", "a b d e"), ("unreachable", "a b c d")])
+def test_tables_that_know_of_dead_ends_guide_as_on_the_processor(name: str, chosen: str, device: str, tmp_path: Path) -> None:
+    puzzle = odd_puzzle(tmp_path, name)
+    table = us.oracle(puzzle)
+    states = table.states_of_rows(0, table.states)
+    may = states[puzzle.table.legal[puzzle.table.contexts_of(states), 0]]
+    children = us.apply(puzzle.table, may, np.zeros(len(may), dtype=np.int64))
+    states = np.concatenate([states, children])
+    check_same(puzzle, states, us.patterns(puzzle, chosen), us.SearchOptions(), device)
+    for per_step in (2, 100):
+        found = astar_on_device(puzzle, states, us.patterns(puzzle, chosen), us.SearchOptions(expand_per_step=per_step), device)
+        assert [result.cost for result in found[: table.states]] == table.distance(states[: table.states]).tolist()
+
+
+MIRRORED = """name = "mirrored"
+goal = "a b c d e f g"
+[moves]
+m0 = { cost = 60, cycles = "(1 3 2 6)" }
+m1 = { cost = 60, cycles = "(2 5 6 4)" }
+m2 = { cost = 60, cycles = "(1 6 7 5)" }
+m3 = { cost = 60, cycles = "(1 4 6 3)" }
+m4 = { cost = 60, cycles = "(2 4 7 6)" }
+m5 = { cost = 60, cycles = "(3 6 5 7)" }
+[[symmetries]]
+cells = "(1 4 7 3 2 5)"
+values = { "a" = "d", "b" = "e", "c" = "b", "d" = "g", "e" = "a", "f" = "f", "g" = "c" }
+[[symmetries]]
+cells = "(1 7 2)(3 5 4)"
+values = { "a" = "g", "b" = "a", "c" = "e", "d" = "c", "e" = "d", "f" = "f", "g" = "b" }
+"""
+
+
+@ON_DEVICES
+@pytest.mark.parametrize("per_step", [1, 2, 7])
+def test_rows_that_are_no_states_are_not_looked_up_beside_the_table(per_step: int, device: str, tmp_path: Path) -> None:
+    puzzle = from_file(tmp_path, MIRRORED)
+    for chosen in ("a b+symmetric", "a g+symmetric"):
+        states = puzzle.sample(8, per_step)
+        options = us.SearchOptions(expand_per_step=per_step)
+        found = astar_on_device(puzzle, states, us.patterns(puzzle, chosen), options, device)
+        assert [result.cost for result in found] == us.oracle(puzzle).distance(states).tolist()

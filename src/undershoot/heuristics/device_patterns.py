@@ -113,6 +113,7 @@ class TensorLook:
 
     def __init__(self, look: Look[DeviceTable], moves: TensorPieces) -> None:
         self.table, self.digits, self.is_inverse = look.table, look.table.digits, look.is_inverse
+        self.size = int(look.table.pattern.folded.size)
         how, pieces = look.table.pattern.folded, look.table.pattern.pieces
         self.asked: tuple[int, ...] = tuple(look.asked.tolist())
         words = []
@@ -138,7 +139,7 @@ class TensorLook:
     def costs(self, codes: Tensor, alive: Tensor | None = None, rows: Tensor | None = None) -> Tensor:
         """int32[B], or int32[S, B] after steps. rows: where these are found, see `TensorPieces.rows`.
 
-        alive: bool; of others anything is said, without reading the table.
+        alive: bool; of others anything is said, without reading the table. Without it, anything is said of what is no state.
         """
         if rows is None:
             words = [here[codes[piece].int()] for piece, here in zip(self.asked, self.here, strict=True)]
@@ -148,7 +149,8 @@ class TensorLook:
                 for piece, there, count in zip(self.asked, self.there, self.codes, strict=True)
             ]
         number = self.digits.number(words)
-        return self.table.costs(number if alive is None else torch.where(alive, number, 0))
+        is_known = number.clamp(0, self.size - 1) if alive is None else torch.where(alive, number, 0)
+        return self.table.costs(is_known)
 
 
 class TensorLooks:

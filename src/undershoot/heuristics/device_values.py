@@ -35,11 +35,12 @@ from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.tensor_encodings import TensorBase, TensorEncoding
 from undershoot.kernels.tensor_pieces import TensorPieces
 from undershoot.kernels.tensors import TensorMoves, signed
+from undershoot.pattern_tables.making import UNREACHED
 from undershoot.puzzles.parity import CostParity
 from undershoot.puzzles.problem import Problem
 
 Values = Callable[[Tensor], Tensor]
-"""float32[B] or float64[B] for states, int64[B, n]; infinite where there is no solution."""
+"""float32[B] or float64[B] for states, int64[B, n]; of what is no state anything is said."""
 AT_ONCE = {"cuda": 1 << 20, "cpu": 1 << 14}
 """States that a network is asked about at once, at most."""
 SPREAD = 0x9E3779B97F4A7C15
@@ -144,8 +145,9 @@ class PatternValues:
 
     def __call__(self, states: Tensor) -> Tensor:
         """float64[B]."""
-        values = self.patterns.values(self.lifting(states)).double()
-        return torch.where(values >= NO_VALUE, torch.inf, values)
+        values = self.patterns.values(self.lifting(states))
+        # What has no solution costs as much as on the cores: every number is a bound of it.
+        return (values % NO_VALUE + UNREACHED * (values // NO_VALUE)).double()
 
 
 class Lifting:

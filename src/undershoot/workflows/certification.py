@@ -132,7 +132,7 @@ def certify(
     if sample is None:
         check_replaceable(folder)
         check_writable(folder, as_folder=True)
-    found = _findings(bundle.heuristic, ball, sample, trust.private_seed(seed, bundle.network_digest), progress)
+    found = _findings(bundle.heuristic, ball, sample, trust.private_seed(seed, bundle.digest), progress)
     place = folder / CERTIFICATE
     if found.violations or found.marginal:
         before = _before(subject, place, found)
@@ -172,7 +172,7 @@ def check(
     radius = bundle.certificate["radius"]
     if sample is not None and radius is not None:
         raise UndershootError(f"the certificate of {subject} is for a ball around the goal; leave --sample out")
-    found = _findings(bundle.heuristic, radius, sample, trust.private_seed(seed, bundle.network_digest), progress)
+    found = _findings(bundle.heuristic, radius, sample, trust.private_seed(seed, bundle.digest), progress)
     if sample is not None:
         return CheckedBundle(bundle.heuristic, found, True, bundle)
     differing = tuple(confirm(bundle, found))
