@@ -1,13 +1,17 @@
 """Sets of patterns that are chosen by the memory that they may take."""
 
 import json
+import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import undershoot as us
 from commands import undershoot
-from undershoot.errors import SpaceTooLarge
+from undershoot.errors import SpaceTooLarge, UndershootError
+from undershoot.pattern_tables.cache import check_room
 from undershoot.pattern_tables.sets import default_name, memory_of, pattern_set
 
 PYRAMINX = str(Path(__file__).parent.parent.parent / "examples" / "pyraminx.toml")
@@ -42,3 +46,63 @@ def test_the_list_of_sets_begins_with_the_one_that_fits() -> None:
 def test_solve_makes_tables_within_its_memory() -> None:
     solved = undershoot("solve", "topspin-8-4", "--random", "1", "--heuristic", "patterns", "--max-memory", "1M", "--json")
     assert json.loads(solved.stdout)["heuristic"] == f"patterns {default_name(us.puzzle('topspin-8-4'), 1 << 20)}"
+
+
+@pytest.mark.parametrize("name", ["4+6", "6", "3+3+3", "2+3+6", "1+1+1+1+6", "1+2+1+1+1+6+5"])
+def test_every_set_has_as_many_pieces_as_its_name_says(name: str) -> None:
+    found = pattern_set(us.puzzle(PYRAMINX), name)
+    assert [len(pattern.followed) for pattern in found.patterns] == [int(size) for size in name.split("+")]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("9" * 5000, "is no piece of tiles-4x4 and no set of patterns"),
+        ("9" * 5000 + "-1", "is no piece of tiles-4x4 and no set of patterns"),
+        ("", "says nothing"),
+        ("+reflected", "says how to look, +reflected, but not at what"),
+        ("6-6-3+reflected+reflected", "says +reflected more than once, or before its end"),
+        ("16", "a set of 16 pieces was asked for; of one kind tiles-4x4 has 15"),
+    ],
+)
+def test_names_of_no_set_get_a_sentence(name: str, says: str) -> None:
+    with pytest.raises(UndershootError) as refused:
+        pattern_set(us.puzzle("tiles-4x4"), name)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("halves", ["a b z", "a b / b c"])
+def test_sets_in_a_file_are_checked_with_it(halves: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'name = "mine"\ngoal = "a b c _"\ncursor = "_"\n[moves]\nL = { at = { 2 = "(1 2)", 3 = "(2 3)", 4 = "(3 4)" } }\n'
+        f'R = {{ at = {{ 1 = "(1 2)", 2 = "(2 3)", 3 = "(3 4)" }} }}\n[patterns]\nhalves = "{halves}"\n'
+    )
+    refused = undershoot("puzzles", "--check", str(path), code=2)
+    assert "the set of patterns halves in the file of mine: " in refused.stderr
+
+
+@pytest.mark.parametrize("given", [{"threads": -1}, {"threads": 0}, {"threads": "x"}, {"max_memory": "1G"}, {"threads": 1.5}])
+def test_what_is_no_number_of_threads_or_bytes_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(UndershootError, match="allowed are whole numbers from"):
+        us.patterns(us.puzzle("tiles-2x3"), "2-3" if "threads" in given else None, **given)
+    with pytest.raises(UndershootError, match="give one of the two"):
+        us.patterns(us.puzzle("tiles-2x3"), "2-3", max_memory=1)
+
+
+def test_room_on_the_disk_is_asked_for_all_tables_before_the_first_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = pattern_set(us.puzzle("tiles-3x3"), "4-4")
+    sizes = [int(pattern.folded.size) for pattern in chosen.patterns]
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=sum(sizes) - 1, f_frsize=1))
+    with pytest.raises(UndershootError, match=r"2 pattern tables of .* would not fit on the disk"):
+        check_room(chosen.patterns, "tiles-3x3", tmp_path, again=True, device="cpu")
+
+
+def test_no_table_is_said_to_be_made_where_that_failed(tmp_path: Path) -> None:
+    path = tmp_path / "dear.toml"
+    path.write_text('name = "dear"\ngoal = "a b c d e"\n[moves]\nM = { cycles = "(1 2 3 4 5)", cost = 200 }\n')
+    done = undershoot("solve", str(path), "--random", "1")
+    assert "taking base" in done.stderr
+    assert "made first" not in done.stdout

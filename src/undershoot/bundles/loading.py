@@ -109,6 +109,8 @@ def heuristic(
     parts = _parts(name)
     if len(parts) > 1 and not (is_path and Path(name).exists()):
         return Largest(tuple(heuristic(puzzle, part, progress, max_memory) for part in parts))
+    if name == f"{PATTERNS}:":
+        raise UndershootError(f"{PATTERNS}: names no set; give one, such as {PATTERNS}:6-6-3, or {PATTERNS} alone")
     if name == PATTERNS or name.startswith(f"{PATTERNS}:"):
         return _patterns(puzzle, name[len(PATTERNS) + 1 :] or None, progress, max_memory, device)
     if name in LEARNED:
@@ -182,6 +184,12 @@ def patterns(
         never overestimates
     """
     check_puzzle(puzzle, "us.patterns")
+    for what, given, least in (("threads", threads, 1), ("max_memory", max_memory, 0)):
+        is_whole = isinstance(given, int) and not isinstance(given, bool)
+        if given is not None and not (is_whole and given >= least):
+            raise UndershootError(f"{what} is {given!a:.40}; allowed are whole numbers from {least} on, and None")
+    if name is not None and max_memory is not None:
+        raise UndershootError("a set of patterns is named, and max_memory chooses one; give one of the two")
     chosen = pattern_set(puzzle, name, max_memory)
     return pattern_heuristic(puzzle, chosen, threads=threads, progress=progress, device=device, again=again)
 
@@ -189,7 +197,7 @@ def patterns(
 def _patterns(puzzle: Puzzle, name: str | None, progress: Progress | None, max_memory: int | None, device: str) -> Heuristic:
     """Tables on the host, or on a device: copied there, if they are small after they were made and cached, or made there."""
     if device == "cpu":
-        return patterns(puzzle, name, progress=progress, max_memory=max_memory)
+        return patterns(puzzle, name, progress=progress, max_memory=None if name else max_memory)
     from undershoot.heuristics.device_patterns import made_on_device
     from undershoot.search.device.choosing import torch_device
     from undershoot.search.device.solving import patterns_there

@@ -25,6 +25,8 @@ def puzzles(
         raise UndershootError(f"both a name ({name}) and --check {check} are given; choose one")
     if check is not None or name is not None:
         puzzle = catalogue.from_file(check) if check is not None else catalogue.puzzle(name or "")
+        if check is not None:
+            _check_sets(puzzle)
         if as_json:
             print_json(_describe(puzzle))
         else:
@@ -46,6 +48,14 @@ def puzzles(
     show_table(("for example", "moves", "states"), sizes, padding=2)
     console.print()
     console.print("Also: " + ", ".join(f"{alias} = {name}" for alias, name in catalogue.ALIASES.items()))
+
+
+def _check_sets(puzzle: "Puzzle") -> None:
+    """Refuse a file whose sets of patterns name no pieces of it, or cannot be added."""
+    from undershoot.pattern_tables.sets import pattern_set
+
+    for name, _ in puzzle.pattern_sets:
+        pattern_set(puzzle, name)
 
 
 def _describe(puzzle: "Puzzle") -> dict[str, Any]:

@@ -158,7 +158,8 @@ def _show_one(puzzle: "Puzzle", states: "States", used: "Heuristic", result: "Re
 def _say_loading(loaded: Loading) -> None:
     """What no limit was charged for, if that took long."""
     if loaded.made:
-        stdout().print(f"{len(loaded.made)} tables of patterns were made first, once, in {loaded.seconds:.1f} s", style="dim")
+        tables = "1 table of patterns was" if len(loaded.made) == 1 else f"{len(loaded.made)} tables of patterns were"
+        stdout().print(f"{tables} made first, once, in {loaded.seconds:.1f} s", style="dim")
 
 
 def _heuristic(puzzle: "Puzzle", name: str | None, max_memory: int | None, made: set[str], device: str) -> "Heuristic":
@@ -172,6 +173,7 @@ def _heuristic(puzzle: "Puzzle", name: str | None, max_memory: int | None, made:
         return heuristic_for(puzzle, default_heuristic(puzzle, device), max_memory, made, device)
     except NotAvailable as reason:
         print(f"undershoot: {reason}; taking base", file=sys.stderr)
+        made.clear()
         return heuristic_for(puzzle, "base")
 
 

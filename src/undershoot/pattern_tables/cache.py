@@ -20,6 +20,7 @@ from undershoot.arrays import U8
 from undershoot.errors import GaveOut, NotAvailable
 from undershoot.files import cache_folder, written_atomically
 from undershoot.oracles.size import bytes_text
+from undershoot.pattern_tables.looks import distinct_patterns
 from undershoot.pattern_tables.making import check_memory
 from undershoot.pattern_tables.packing import packed_size, unpack
 from undershoot.pattern_tables.pattern import Pattern
@@ -58,7 +59,7 @@ def table_of(
             pass  # usually it is missing; saving it shows what else may be wrong
         except DamagedPattern as damage:
             warnings.warn(f"the cached pattern table {path} is not used ({damage}); it is made again", stacklevel=2)
-    _check_disk(path, int(pattern.folded.size))
+    _check_disk(path, [int(pattern.folded.size)])
     table = make_table(pattern, threads, progress, device)
     try:
         trust.record(Passed.PATTERN, save(path, table))
@@ -69,12 +70,12 @@ def table_of(
 
 def check_room(patterns: Sequence[Pattern], name: str, cache_dir: Path | str | None, again: bool, device: str) -> None:
     """Refuse what would not fit before the first of several tables is made. Parameters as in `table_of`."""
-    for pattern in patterns:
-        path = path_of(pattern, name, cache_dir)
-        if again or not path.exists():
-            _check_disk(path, int(pattern.folded.size))
-            if not takes_cuda(pattern, device):
-                check_memory(pattern)
+    missing = [one for one in distinct_patterns(patterns) if again or not path_of(one, name, cache_dir).exists()]
+    if missing:
+        _check_disk(path_of(missing[0], name, cache_dir), [int(pattern.folded.size) for pattern in missing])
+    for pattern in missing:
+        if not takes_cuda(pattern, device):
+            check_memory(pattern)
 
 
 def cached_seconds(pattern: Pattern, name: str, cache_dir: Path | str | None = None) -> float | None:
@@ -106,8 +107,8 @@ def path_of(pattern: Pattern, name: str, cache_dir: Path | str | None = None) ->
     return folder / f"{name}-{pattern.pieces.table.fingerprint[:16]}-{len(pattern.followed)}-{pieces}.pattern"
 
 
-def _check_disk(path: Path, size: int) -> None:
-    """Say that there is no room before the work begins."""
+def _check_disk(path: Path, sizes: Sequence[int]) -> None:
+    """Say that there is no room for files of these sizes before the work begins."""
     folder = path.parent
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
@@ -116,9 +117,10 @@ def _check_disk(path: Path, size: int) -> None:
     except (OSError, AttributeError):
         return
     free = status.f_bavail * status.f_frsize
-    if free < size + HEADER:
+    if free < sum(sizes) + HEADER * len(sizes):
+        what = "a pattern table" if len(sizes) == 1 else f"{len(sizes)} pattern tables"
         raise GaveOut(
-            f"a pattern table of {bytes_text(size)} does not fit on the disk of {folder}, where {bytes_text(free)} are free; "
+            f"{what} of {bytes_text(sum(sizes))} would not fit on the disk of {folder}, where {bytes_text(free)} are free; "
             "make room, or set UNDERSHOOT_CACHE_DIR to a folder elsewhere"
         )
 

@@ -27,7 +27,7 @@ SYMMETRIC = "symmetric"
 INVERSE = "inverse"
 LOOKS = (REFLECTED, SYMMETRIC, INVERSE)
 """How to look."""
-PART = rf"all|corners|edges|{'|'.join(LOOKS)}|[0-9]+(-[0-9]+)*"
+PART = rf"all|corners|edges|{'|'.join(LOOKS)}|[0-9]{{1,4}}(-[0-9]{{1,4}})*"
 MOST_ENTRIES = 25_000_000
 """Of a table that is chosen by size, while it is made, where no memory is given."""
 BY_CELLS = {
@@ -172,13 +172,20 @@ def pattern_set(puzzle: Problem, name: str | None = None, max_memory: int | None
     if with_inverse:
         check_inverse(pieces)
     if bare in given:
-        return replace(_by_pieces(puzzle, pieces, given[bare]), name=text, symmetries=symmetries, with_inverse=with_inverse)
+        try:
+            found = _by_pieces(puzzle, pieces, given[bare])
+        except UndershootError as error:
+            raise type(error)(f"the set of patterns {bare} in the file of {puzzle.name}: {error}") from error
+        return replace(found, name=text, symmetries=symmetries, with_inverse=with_inverse)
     parts = bare.split("+")
     if bare and not all(map(is_part_of_set, parts)):
         found = _by_pieces(puzzle, pieces, bare)
         return replace(found, name="+".join((found.name, *looks)), symmetries=symmetries, with_inverse=with_inverse)
-    if not bare or set(LOOKS) & set(parts):
-        raise UndershootError(f'"{text}" says how to look, once each, but not at what; such as {default_name(puzzle)}')
+    if not bare:
+        what = "nothing" if not text else f"how to look, {text}, but not at what"
+        raise UndershootError(f"the set of patterns says {what}; such as {default_name(puzzle)}")
+    if twice := sorted(set(LOOKS) & set(parts)):
+        raise UndershootError(f"{text} says +{twice[0]} more than once, or before its end; once, and at the end, is enough")
     if any("-" in part for part in parts):
         if wrong := [part for part in parts if part in ("all", "corners", "edges")]:
             raise UndershootError(f"{wrong[0]} cannot stand beside sums of tiles in {text}")
@@ -268,29 +275,28 @@ def _windows(puzzle: Problem, pieces: Pieces, parts: Sequence[str]) -> list[tupl
             result.append(tuple(chosen))
     sizes = [int(part) for part in parts if part.isdecimal()]
     edges = _edges_of(puzzle, pieces) if _is_cube(puzzle) else []
-    for number, size in enumerate(sizes):
-        if edges:
-            result.append(_edge_window(puzzle, pieces, edges, size, number))
-            continue
-        rooms = [mine for mine in by_kind if len(mine) >= size]
-        if not rooms or size < 1:
-            raise UndershootError(f"a set of {size} pieces was asked for; {puzzle.name} has {[len(mine) for mine in by_kind]}")
-        mine = _room_for(by_kind, sizes, number)
-        same = [k for k in range(len(sizes)) if _room_for(by_kind, sizes, k) is mine]
-        place = same.index(number)
-        first = 0 if len(same) == 1 else (len(mine) - size) * place // (len(same) - 1)
+    if edges:
+        return [*result, *(_edge_window(puzzle, pieces, edges, size, number) for number, size in enumerate(sizes))]
+    kinds = _kinds_for(puzzle, by_kind, sizes)
+    for number, (kind, size) in enumerate(zip(kinds, sizes, strict=True)):
+        mine, place = by_kind[kind], kinds[:number].count(kind)
+        first = 0 if kinds.count(kind) == 1 else (len(mine) - size) * place // (kinds.count(kind) - 1)
         result.append(tuple(mine[first : first + size]))
     return result
 
 
-def _room_for(by_kind: list[list[int]], sizes: Sequence[int], number: int) -> list[int]:
-    """Of several kinds, the one whose turn it is: each takes sizes until its pieces are covered."""
-    kind, covered = 0, 0
-    for k in range(number + 1):
-        if covered >= len(by_kind[kind]) and kind + 1 < len(by_kind):
-            kind, covered = kind + 1, 0
-        covered += sizes[k]
-    return by_kind[kind]
+def _kinds_for(puzzle: Problem, by_kind: list[list[int]], sizes: Sequence[int]) -> list[int]:
+    """Of several kinds, one for each size: the first with room for it whose pieces are not covered yet, or else the least."""
+    covered, result = [0] * len(by_kind), list[int]()
+    for size in sizes:
+        rooms = [kind for kind, mine in enumerate(by_kind) if len(mine) >= size]
+        if not rooms or size < 1:
+            there = ", ".join(str(len(mine)) for mine in by_kind if mine)
+            raise UndershootError(f"a set of {size} pieces was asked for; of one kind {puzzle.name} has {there}")
+        kind = min(rooms, key=lambda kind: covered[kind] // len(by_kind[kind]))
+        covered[kind] += size
+        result.append(kind)
+    return result
 
 
 def _is_cube(puzzle: Problem) -> bool:
