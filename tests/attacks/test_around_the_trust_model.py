@@ -123,6 +123,20 @@ def test_training_writes_through_no_link(tmp_path: Path) -> None:
     assert precious.read_text() == "precious"
 
 
+def test_pictures_beside_a_run_are_written_through_no_link(tmp_path: Path) -> None:
+    precious, run = tmp_path / "precious", tmp_path / "run"
+    precious.write_text("precious")
+    train = ("train", "tiles-2x3", "--recipe", "mse", "--out", str(run))
+    undershoot(*train, "--steps", "30")
+    (run / "training.png").unlink()
+    for name in ("training.png", "bundle-landscape.png"):
+        (run / name).symlink_to(precious)
+    undershoot(*train, "--steps", "40", "--resume")
+    undershoot("calibrate", str(run))
+    assert precious.read_text() == "precious"
+    assert not any((run / name).is_symlink() for name in ("training.png", "bundle-landscape.png"))
+
+
 def test_pictures_are_drawn_with_our_settings(tmp_path: Path) -> None:
     (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
     script = "from pathlib import Path\nfrom undershoot.experiments.figures import training_curve\n" + (

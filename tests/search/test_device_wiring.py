@@ -28,7 +28,7 @@ from undershoot.search.device.choosing import place, settled
 from undershoot.search.device.expanding import Expander
 from undershoot.search.device.proving import DeviceProver
 from undershoot.search.device.solving import patterns_there
-from undershoot.search.guiding import ON_CORES, ON_DEVICE
+from undershoot.search.guiding import ON_DEVICE, ON_ONE_CORE
 from undershoot.search.options import Algorithm, SearchOptions
 from undershoot.search.results import Status
 from undershoot.search.solving import choose
@@ -209,7 +209,7 @@ def test_the_beam_of_both_is_on_the_device_and_takes_its_turns_there(monkeypatch
     assert learned.parts[0].bound is not None
     asks = meeting(Outside(us.heuristic(puzzle, "linear-conflict")))
     assert isinstance(asks.parts[0], DeviceBeam)
-    assert asks.guided[0].pace is ON_CORES
+    assert asks.guided[0].pace is ON_ONE_CORE
     assert asks.guided[0].turns is asks.graph.turns
     assert isinstance(meeting(us.heuristic(puzzle, "linear-conflict")).parts[0], Beam)  # which has it in its loop
     monkeypatch.setattr(device_beam, "MOST_WORDS", 0)

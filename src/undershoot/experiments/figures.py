@@ -83,7 +83,7 @@ def _figure(rows: int) -> tuple[Any, Any]:
 def _save(figure: Any, path: Path) -> None:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=130)
-    with written_atomically(path) as file:
+    with written_atomically(path, follow_links=False) as file:
         file.write(buffer.getvalue())
 
 

@@ -79,7 +79,7 @@ def _made_report(store: Store, profile: Profile, items: list[Item]) -> Report:
     drawn = [*_draw_path(folder, by_kind["path"]), *_draw(folder, searches, spaces)]
     report = Report(profile, _about(store, profile, items), found, drawn, claims)
     for name, text in (("report.md", _markdown(report)), ("index.html", _page(report)), ("tables.json", _json(report))):
-        with written_atomically(folder / name) as file:
+        with written_atomically(folder / name, follow_links=False) as file:
             file.write(text.encode())
     return report
 

@@ -116,7 +116,7 @@ class Store:
 
     def _write(self, path: Path, data: bytes) -> None:
         try:
-            with written_atomically(path) as file:
+            with written_atomically(path, follow_links=False) as file:
                 file.write(data)
         except OSError as error:
             raise cannot(f"write {path}", error, "what was done so far is kept, go on with --resume") from error

@@ -22,7 +22,7 @@ from undershoot.search.astar import Batch
 from undershoot.search.beam import Beam
 from undershoot.search.conclusions import Ending, check_request, conclude
 from undershoot.search.graph_proving import GraphProver
-from undershoot.search.guiding import ON_CORES, ON_DEVICE, Guided
+from undershoot.search.guiding import ON_CORES, ON_DEVICE, ON_ONE_CORE, Guided
 from undershoot.search.ida import cut_off, loop_guide, spread, starts_of
 from undershoot.search.known import NO_COST, Known, Snapshot, Turns
 from undershoot.search.options import CPU, Algorithm, SearchOptions, check_options
@@ -185,10 +185,10 @@ class Meeting:
             self.prover = prover_on_device(self.known, heuristic, options.device, turns_there)
             beam, works_there = self._beam_there(guide, memory // 3)
             (on_device if works_there else on_cores).append(beam)
-        self.parts = [*on_cores, *on_device]
+        self.parts, here = [*on_cores, *on_device], ON_CORES if threads > 1 else ON_ONE_CORE
         self.guided = [
             Guided(self.known, [part.slices() for part in parts], *whose)
-            for parts, whose in ((on_cores, (turns, ON_CORES)), (on_device, (turns_there, ON_DEVICE)))
+            for parts, whose in ((on_cores, (turns, here)), (on_device, (turns_there, ON_DEVICE)))
             if parts
         ]
         self.finding, self.lock = len(self.guided), threading.Lock()

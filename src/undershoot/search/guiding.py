@@ -22,18 +22,22 @@ class Pace(NamedTuple):
     """What is charged for each second."""
     charge_after: float
     """The same, from the first solution on until the proof takes long, since one that ends soon needs no cheaper solutions."""
+    charge_late: float
+    """And from then on."""
 
 
-ON_CORES = Pace(0.03, 0.004, 2.0, 5.0)
+ON_ONE_CORE = Pace(0.03, 0.004, 2.0, 5.0, 1.2)
 """Beside two proofs, each of which gets more than a third."""
-ON_DEVICE = Pace(0.03, 0.02, 1.0, 3.0)
+ON_CORES = Pace(0.03, 0.004, 2.0, 5.0, 0.65)
+"""On the first of several threads, of which A* gets more than a third; IDA* has the others."""
+ON_DEVICE = Pace(0.03, 0.02, 1.0, 3.0, 1.0)
 """Beside one, which gets half."""
 
 
 class Guided:
     """Parts are iterators that search for a short while at a time."""
 
-    def __init__(self, known: Known, parts: list[Iterator[None]], turns: Turns, pace: Pace = ON_CORES) -> None:
+    def __init__(self, known: Known, parts: list[Iterator[None]], turns: Turns, pace: Pace = ON_ONE_CORE) -> None:
         self.known, self.parts, self.turns, self.pace = known, parts, turns, pace
 
     def search(self) -> None:
@@ -64,5 +68,6 @@ class Guided:
         return self.pace.before if self.known.cost == NO_COST else self.pace.later
 
     def _charge(self) -> float:
-        is_due = self.known.cost == NO_COST or self.known.takes_long
-        return self.pace.charge if is_due else self.pace.charge_after
+        if self.known.takes_long:
+            return self.pace.charge_late
+        return self.pace.charge if self.known.cost == NO_COST else self.pace.charge_after

@@ -13,6 +13,9 @@ from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
 from undershoot.search.shares import Who
 
+CHARGE_WITH_OTHERS = 3.0
+"""For each second on the shared thread once the proof takes long, where other threads are for it alone."""
+
 
 class Prover(Deepening):
     """Raises the lower bound with each iteration, and offers what it finds. Limits are those of `known`."""
@@ -48,7 +51,10 @@ class Prover(Deepening):
         if not self.known.shares.has(Who.TREE):
             self.turns.release(Who.TREE)
             self.known.wait_for_expansions(Who.TREE)
-        return self.turns.taken(Who.TREE, keep=SECONDS_A_SLICE) if worker == 0 else super().turn(worker)
+        if worker:
+            return super().turn(worker)
+        charge = CHARGE_WITH_OTHERS if self.threads > 1 and self.known.takes_long else 1.0
+        return self.turns.taken(Who.TREE, charge, SECONDS_A_SLICE)
 
     def rest(self, worker: int) -> None:
         """See `Deepening`."""

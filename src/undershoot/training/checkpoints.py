@@ -77,7 +77,7 @@ def save_checkpoint(folder: Path, recipe: dict[str, Any], learner: Trainee, posi
     }
     metadata = {"format": FORMAT, "recipe": json.dumps(recipe, sort_keys=True), "position": json.dumps(vars(position))}
     metadata["sha256"] = _digest(tensors, metadata)
-    with written_atomically(folder / f"step-{position.step:09}.safetensors") as file:
+    with written_atomically(folder / f"step-{position.step:09}.safetensors", follow_links=False) as file:
         file.write(save(tensors, metadata))
     for old in _found(folder)[:-KEPT]:
         old.unlink(missing_ok=True)

@@ -45,7 +45,7 @@ class Run:
         self._lock()
         self._check(resume)  # another process may have been here
         self._sweep()
-        with written_atomically(folder / "recipe.toml") as file:
+        with written_atomically(folder / "recipe.toml", follow_links=False) as file:
             file.write(recipe.to_toml().encode())
 
     @contextmanager
@@ -125,7 +125,7 @@ class Run:
         """Where the last checkpoint was; None at the beginning. Metrics of steps that are made again are dropped."""
         position = load_checkpoint(self.checkpoints, self.identity, learner)
         kept = [row for row in read_metrics(self.folder) if row["step"] <= (position.step if position else 0)]
-        with written_atomically(self.metrics) as file:
+        with written_atomically(self.metrics, follow_links=False) as file:
             file.writelines(json.dumps(row).encode() + b"\n" for row in kept)
         return position
 
