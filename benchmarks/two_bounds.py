@@ -48,7 +48,7 @@ class Part:
 
 PARTS = {
     "fifteen": Part("tiles-4x4", "6-6-3+reflected", 500, 1.0),
-    "twenty-four": Part("tiles-5x5", "5-5-5-5-4+reflected", 20, 60.0),
+    "twenty-four": Part("tiles-5x5", "6-6-6-6+5-5-5-5-4+reflected", 20, 60.0),
     "cube": Part("cube-3x3", "corners+7+7", 20, 60.0),
 }
 

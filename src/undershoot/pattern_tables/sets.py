@@ -46,7 +46,7 @@ FAMILIES = {"tiles-4x4-blank-first": "tiles-4x4", "tiles-5x5-blank-first": "tile
 """Puzzles that take the sets of others."""
 DEFAULTS = {"tiles-4x4": "6-6-3+reflected", "tiles-5x5": "5-5-5-5-4+reflected", "cube-3x3": "corners+6+6"}
 LARGER = {"tiles-4x4": ("5-5-5+reflected", "6-6-3+reflected", "7-8+reflected"), "cube-3x3": ("corners+6+6", "corners+7+7")}
-LARGER["tiles-5x5"] = ("5-5-5-5-4+reflected", "6-6-6-6+reflected")
+LARGER["tiles-5x5"] = ("5-5-5-5-4+reflected", "6-6-6-6+reflected", "6-6-6-6+5-5-5-5-4+reflected")
 
 
 @dataclass(frozen=True, eq=False)
