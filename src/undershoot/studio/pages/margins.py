@@ -60,7 +60,7 @@ class Margins:
                 self.standing = markup("")
                 self.checked = markup("").props("data-say=check")
                 self.certificate = markup("")
-                self.card = box("us-prose")
+                self.card = box("us-prose").props("data-say=card")
         self.chart: MarginChart | None = None
         self.fitted: list[dict[str, Any]] = []
         enable(self.end, False)
@@ -104,7 +104,8 @@ class Margins:
         else:
             self.certificate.set_content(f'<details class="us-more"><summary>Certificate</summary>{_table(issued)}</details>')
         with self.card:
-            ui.markdown(about["card"])
+            text("Its card: the words of whoever made it, not checked here", tag="h3")
+            text(about["card"] or "Nothing.", "us-card-text", "pre")
 
     def _submit(self, task: str, tell: Callable[[Job], None], asked: ui.element) -> None:
         """asked: the button, which is not to be pressed again before it is over."""
