@@ -10,6 +10,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from undershoot.studio.boards import BROWSER
 from undershoot.studio.folders import Folders
+from undershoot.studio.guarding import Guard
 from undershoot.studio.jobs import Limits
 from undershoot.studio.pages.help import help_page
 from undershoot.studio.pages.margins import margins_page
@@ -38,6 +39,7 @@ def serve(folders: Folders, limits: Limits, host: str, port: int, open_browser: 
     if host in LOOPBACK:
         # A page from elsewhere that got its name to point here is not answered.
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"])
+    app.add_middleware(Guard)
     ui.run(
         host=host,
         port=port,
