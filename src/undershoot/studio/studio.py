@@ -16,6 +16,9 @@ ANSWER_SECONDS = 60.0
 SPARE_AFTER = 4.0
 """Seconds after the beginning: the first page comes first."""
 
+RUNS = "runs/"
+"""Before the name of a run in all lists: no name of the package has a slash, so that no run hides what comes with it."""
+
 
 class Studio:
     """One for each server."""
@@ -46,19 +49,27 @@ class Studio:
         found: dict[str, str] = {}
         for name in self.folders.bundles():
             with contextlib.suppress(UndershootError):
-                found[name] = str(self.folders.bundle(name).resolve())
+                found[RUNS + name] = str(self.folders.bundle(name).resolve())
         return found
 
     def heuristic_reference(self, name: str) -> str:
-        """What other processes find a heuristic by: its name, or the place of a bundle."""
-        if not NAME.fullmatch(name):
+        """What other processes find a heuristic by: its name, or the place of the bundle of a run."""
+        known = self.bundle_paths().get(name) if name.startswith(RUNS) else name
+        if known is None or (known is name and not NAME.fullmatch(name)):
             raise UndershootError(f"there is no heuristic {name[:60]!a} here; take one of the list")
-        return self.bundle_paths().get(name, name)
+        return known
 
-    def shipped_bundles(self) -> list[str]:
-        """Names of the bundles that come with the package."""
-        folder = Path(__file__).parent.parent / "shipped"
-        return sorted(path.name for path in folder.iterdir() if (path / "config.json").exists())
+    def bundles(self) -> dict[str, str]:
+        """Names and places of all bundles: those that come with the package, and those of runs."""
+        shipped = Path(__file__).parent.parent / "shipped"
+        return {path.parent.name: str(path.parent) for path in sorted(shipped.glob("*/config.json"))} | self.bundle_paths()
+
+    def bundle_reference(self, name: str) -> str:
+        """What other processes find a bundle by."""
+        found = self.bundles().get(name)
+        if found is None:
+            raise UndershootError(f"there is no bundle {name[:60]!a} here; take one of the list")
+        return found
 
     async def close(self) -> None:
         """End every process."""
