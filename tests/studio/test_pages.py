@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from PIL import Image
 
@@ -152,14 +153,18 @@ def test_a_search_is_stopped_and_boards_answer_while_it_runs(server: Server, vis
         page.click("[data-do=solve]:enabled")
         page.wait_for_selector("[data-bound=lower]", timeout=120_000)
         page.wait_for_selector("[data-bound=upper]", timeout=120_000)
+        assert not page.is_visible("[data-say=about]")
         times = page.evaluate(CLICK_TILES, 12)
         assert sorted(times)[6] < 250, times  # two cores are shared with other tests here
         page.click("[data-do=stop]:enabled")
         page.wait_for_selector("[data-say=solve] .us-said")
         said = page.inner_text("[data-say=solve] .us-said")
-        lower = int(page.inner_text("[data-bound=lower]").split()[0])
-        assert said.startswith(f"Stopped. No solution costs less than {lower}, proven. A solution of cost ")
-        assert least <= lower < int(re.findall(r"\d+", said)[-1])
+        stopped = r"Stopped\. No solution costs less than (\d+), proven\. A solution of cost (\d+) was found on the way\."
+        found = re.fullmatch(stopped, said)
+        assert found
+        assert least <= int(found[1]) < int(found[2])
+        assert page.inner_text("[data-say=about]") == f"Of the state where this search began, {text}:"
+        assert not page.is_visible("[data-bound=lower]")  # the board shows another state
         assert page.is_enabled("[data-do=solve]")
 
 
@@ -174,6 +179,27 @@ CLICK_TILES = """async (count) => {
   }
   return times;
 }"""
+
+
+def test_what_is_known_of_the_state_before_is_not_shown_beside_another(server: Server, visits: Visits) -> None:
+    def cost(text: str) -> int:
+        lights_out = us.puzzle("lights-out-3x3")
+        return int(us.oracle(lights_out).distance(lights_out.parse(text))[0])
+
+    children = psutil.Process(server.process.pid).children()
+    answering = next(child for child in children if child.cmdline()[-2:] == ["undershoot.studio.worker", "0"])
+    with visits.page(f"{server.address}/play/lights-out-3x3?state=101010101") as page:
+        known(page)
+        assert page.inner_text("[data-card=known] .us-badge.is-true") == f"= true cost {cost('101010101')}"
+        answering.suspend()
+        try:
+            page.click(".us-light[data-cell='4']")
+            page.wait_for_selector("[data-heuristic=base]", state="hidden")
+            assert "true cost" not in page.inner_text("[data-card=known]")
+        finally:
+            answering.resume()
+        page.wait_for_selector("[data-heuristic=base]", state="visible")
+        assert page.inner_text("[data-card=known] .us-badge.is-true") == f"= true cost {cost(lights(page))}"
 
 
 def test_the_map_is_stepped_through_and_shows_the_state_at_hand(server: Server, visits: Visits, picture: Any) -> None:
@@ -274,10 +300,10 @@ def test_a_training_is_stopped_goes_on_and_its_bundle_is_in_all_lists(server: Se
         assert page.locator("canvas").bounding_box()["width"] > 300
         assert (server.runs / "mine" / "bundle" / "config.json").exists()
         page.goto(f"{server.address}/margins")
-        assert "mine" in page.inner_text("select")
+        assert "runs/mine" in page.inner_text("select")
         page.goto(f"{server.address}/play/lights-out-3x3?state=111000000")
-        page.wait_for_selector("[data-heuristic=mine]")
-        assert "Nothing is known about overestimates" in page.inner_text("[data-heuristic=mine]")
+        page.wait_for_selector("[data-heuristic='runs/mine']")
+        assert "Nothing is known about overestimates" in page.inner_text("[data-heuristic='runs/mine']")
 
 
 def test_an_overestimate_stands_out_at_once(server: Server, visits: Visits) -> None:
@@ -286,8 +312,8 @@ def test_an_overestimate_stands_out_at_once(server: Server, visits: Visits) -> N
     biases = [np.zeros(2, dtype=np.float32), np.full(1, 6.5, dtype=np.float32)]  # it says 6.5 of every state
     Bundle(lights_out, Network(tuple(weights), tuple(biases))).save(server.runs / "wild" / "bundle")
     with visits.page(f"{server.address}/play/lights-out-3x3?state=110100000") as page:
-        page.wait_for_selector("[data-heuristic=wild].is-over")
-        assert "overestimates here" in page.inner_text("[data-heuristic=wild]")
+        page.wait_for_selector("[data-heuristic='runs/wild'].is-over")
+        assert "overestimates here" in page.inner_text("[data-heuristic='runs/wild']")
         assert "true cost 1" in page.inner_text("[data-card=known]")
         for row in page.locator("[data-heuristic]").all():  # what other tests have trained may be too high, too
             is_over = "is-over" in (row.get_attribute("class") or "").split()

@@ -20,6 +20,8 @@ class KnownCard:
     def __init__(self, studio: Studio, game: Game) -> None:
         self.studio, self.game = studio, game
         self.answer: dict[str, Any] = {}
+        self.answered = b""
+        """The state that the answer is about."""
         self.proven_cost: tuple[bytes, int] | None = None
         """A state, and its cost as a search has proven it."""
         self.listeners: list[Callable[[], None]] = []
@@ -37,24 +39,27 @@ class KnownCard:
     def ask(self) -> None:
         """The state has changed; answers to earlier states are not waited for twice."""
         self._is_outdated = True
+        self.rows.classes("is-old")
+        self.true.set_content(badge("none", "…"))
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask())
 
     async def _ask(self) -> None:
         while self._is_outdated and not self.client.is_deleted:
-            self._is_outdated = False
+            self._is_outdated, state = False, self.game.state
             try:
                 arguments = {
                     "puzzle": self.game.definition,
-                    "state": self.game.state[0].tolist(),
+                    "state": state[0].tolist(),
                     "bundles": self.studio.bundle_paths(),
                 }
                 self.answer = await self.studio.ask("known", arguments)
             except UndershootError as error:
-                if self.client.is_deleted:
-                    return
-                self.rows.set_content(f'<div class="us-said is-wrong">{escaped(error)}</div>')
+                if not self.client.is_deleted and not self._is_outdated:
+                    self.true.set_content("")
+                    self.rows.classes(remove="is-old").set_content(f'<div class="us-said is-wrong">{escaped(error)}</div>')
                 continue
+            self.answered = state.tobytes()
             if not self.client.is_deleted:
                 self._show()
 
@@ -69,12 +74,14 @@ class KnownCard:
         self._show()
 
     def _show(self) -> None:
+        if self.answered != self.game.state.tobytes():
+            return  # an answer about this state is on its way
         true_cost = self.answer.get("true_cost")
-        if true_cost is None and self.proven_cost is not None and self.proven_cost[0] == self.game.state.tobytes():
+        if true_cost is None and self.proven_cost is not None and self.proven_cost[0] == self.answered:
             true_cost = self.proven_cost[1]
         rows = self.answer.get("rows", [])
         top = max([1.0, *(row["h"] for row in rows if row.get("h") is not None), float(true_cost or 0)]) * 1.06
-        self.rows.set_content("".join(self._row(row, true_cost, top) for row in rows))
+        self.rows.classes(remove="is-old").set_content("".join(self._row(row, true_cost, top) for row in rows))
         known = "not known here" if true_cost is None else f"true cost {true_cost}"
         known = "cannot be solved from here" if self.answer.get("is_dead_end") else known
         self.true.set_content(badge("true" if true_cost is not None else "none", known))
