@@ -3,7 +3,6 @@
 import shutil
 
 from attacks.forging import forge
-
 from studio.conftest import Server, Visits
 from undershoot.bundles.bundle import SHIPPED
 
