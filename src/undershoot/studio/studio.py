@@ -2,12 +2,16 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from undershoot.errors import UndershootError
+from undershoot.puzzles.definitions import definition_of
+from undershoot.puzzles.puzzle import Puzzle
 from undershoot.studio.folders import NAME, Folders
-from undershoot.studio.jobs import Job, Jobs, Limits
+from undershoot.studio.jobs import KEPT_MEMORY, Job, Jobs, Limits
 from undershoot.studio.processes import Worker
 
 ANSWER_SECONDS = 60.0
@@ -30,6 +34,8 @@ class Studio:
         """The last one in each run folder, under way or over, since the server began."""
         self.metrics: dict[str, list[dict[str, Any]]] = {}
         """What each of these told so far."""
+        self.makings: dict[str, Job] = {}
+        """The last table that was made of each puzzle, by its fingerprint, under way or over."""
         self._answering = Worker(nice=0)
         self._one_at_a_time = asyncio.Lock()
         self._later: asyncio.TimerHandle | None = None
@@ -42,7 +48,24 @@ class Studio:
     async def ask(self, task: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The answer to a quick question, by a process that all pages share."""
         async with self._one_at_a_time:
-            return await self._answering.do(task, arguments, lambda event: None, ANSWER_SECONDS, self.limits.memory)
+            try:
+                return await self._answering.do(task, arguments, lambda event: None, ANSWER_SECONDS, self.limits.memory)
+            finally:
+                if self._answering.memory > min(KEPT_MEMORY, 3 * self.limits.memory // 4):
+                    await self._answering.end()
+                    await self._answering.start()
+
+    def make(self, puzzle: Puzzle, name: str, tell: Callable[[Job], None]) -> None:
+        """Begin to make a table of a puzzle, which is then in the cache."""
+        if self.making(puzzle) is not None:
+            raise UndershootError(f"a table of {puzzle.name} is being made already; wait for it, or stop it")
+        arguments = {"puzzle": asdict(definition_of(puzzle)), "name": name}
+        self.makings[puzzle.table.fingerprint] = self.jobs.submit(f"{name} of {puzzle.name}", "make", arguments, tell)
+
+    def making(self, puzzle: Puzzle) -> Job | None:
+        """The table of a puzzle that is being made, whoever asked for it."""
+        job = self.makings.get(puzzle.table.fingerprint)
+        return None if job is None or job.is_over else job
 
     def bundle_paths(self) -> dict[str, str]:
         """Names and places of the bundles in the folder of runs; those that may not be read are left out."""

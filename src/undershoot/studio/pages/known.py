@@ -8,7 +8,7 @@ from typing import Any
 from nicegui import ui
 
 from undershoot.errors import UndershootError
-from undershoot.studio.elements import badge, box, button, escaped, markup, text
+from undershoot.studio.elements import badge, box, button, enable, escaped, markup, said, show, text
 from undershoot.studio.games import Game
 from undershoot.studio.jobs import Job, Stage
 from undershoot.studio.studio import Studio
@@ -34,7 +34,8 @@ class KnownCard:
                 self.true = markup("")
             self.rows = markup('<div class="us-progress is-busy"><i></i></div>', "us-known")
             self.offers = box("us-row")
-            self.making = markup("")
+            self.making = markup("").props("data-say=make")
+            self.end = button("Stop", self._stop, "is-stop us-hidden", "stop-making")
 
     def ask(self) -> None:
         """The state has changed; answers to earlier states are not waited for twice."""
@@ -107,22 +108,37 @@ class KnownCard:
         return f'<div class="{classes}" data-heuristic="{escaped(row["name"])}">{name}{bar}{value}{said}</div>'
 
     def _show_offers(self) -> None:
+        job = self.studio.making(self.game.puzzle)
+        if job is not None and self._made not in (job.tell, *job.others):  # another page asked for it
+            job.others.append(self._made)
+            self._made(job)
         self.offers.clear()
         with self.offers:
             for offer in self.answer.get("offers", []):
-                button(offer["text"], partial(self._make, offer["name"]), "is-offer", name=f"make-{offer['name']}")
+                made = button(offer["text"], partial(self._make, offer["name"]), "is-offer", name=f"make-{offer['name']}")
+                enable(made, job is None)
+        show(self.end, job is not None)
 
     def _make(self, name: str) -> None:
-        arguments = {"puzzle": self.game.definition, "name": name}
         try:
-            self.studio.jobs.submit(f"{name} of {self.game.puzzle.name}", "make", arguments, self._made)
+            self.studio.make(self.game.puzzle, name, self._made)
         except UndershootError as error:
             self.making.set_content(f'<div class="us-said is-wrong">{escaped(error)}</div>')
+        self._show_offers()
+
+    def _stop(self) -> None:
+        job = self.studio.making(self.game.puzzle)
+        if job is not None:
+            self.studio.jobs.stop(job)
 
     def _made(self, job: Job) -> None:
+        if job.is_over:
+            self._show_offers()
         if job.stage is Stage.DONE:
             self.making.set_content("")
             self.ask()
+        elif job.stage is Stage.STOPPED:
+            self.making.set_content(said("Stopped; nothing of it is kept.", "is-open"))
         elif job.stage is Stage.FAILED:
             self.making.set_content(f'<div class="us-said is-wrong">{escaped(job.error)}</div>')
         else:
