@@ -54,6 +54,11 @@ class Margins:
                         "Each fits its own margin, to other labels and with another claim; what is true of it is counted.",
                         "us-soft",
                     )
+                    text(
+                        "With a margin, h is rounded up to whole numbers, as costs are; so its mean at margin 0 may be above "
+                        "that of none, which is the network as it is.",
+                        "us-small",
+                    )
                     self.methods = markup("", "us-scroll")
             with box("us-stack"), box("us-card"):
                 with box("us-row"):

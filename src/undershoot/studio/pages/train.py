@@ -14,7 +14,7 @@ from undershoot.puzzles.definitions import definition_of
 from undershoot.studio.elements import Choice, Field, box, button, enable, escaped, figure, markup, said, text
 from undershoot.studio.jobs import Job, Stage
 from undershoot.studio.pages.layout import Saying, page, puzzle_options
-from undershoot.studio.studio import Studio
+from undershoot.studio.studio import RUNS, Studio
 
 LEAD = "A run keeps its recipe, metrics and checkpoints in the folder of runs; when it ends, its bundle is in all lists."
 RECIPES = {
@@ -203,7 +203,7 @@ class Training:
         elif job.stage is Stage.DONE and job.result is not None:
             if job.result["is_finished"]:
                 known = "Nothing is known about overestimates until it is calibrated."
-                words = f"Finished. The bundle {self.shown} is in all lists. {known}"
+                words = f"Finished. The bundle {RUNS}{self.shown} is in all lists. {known}"
                 self.saying.set_content(said(words))
             else:
                 self.saying.set_content(

@@ -71,7 +71,7 @@ def curve(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]
     steps = read_recipe(folder / "recipe.toml").steps if found else 0
     last: dict[str, Any] = {"loss": None, "solve_rate": None, "solved_depth": None, "of": steps}
     for row in found:
-        told = {key: row[key] for key in ("depth", "loss", "solve_rate") if key in row}
+        told: dict[str, Any] = {key: row[key] for key in ("depth", "loss", "solve_rate") if key in row}
         if "solve_rate" in row:  # whose depth is that of the evaluation
             told["solved_depth"] = told.pop("depth")
         last = {"depth": row["depth"], **last, **told, "steps": row["step"], "seconds": row.get("seconds", 0.0)}
