@@ -114,6 +114,9 @@ def test_a_puzzle_is_found_by_its_name_whatever_its_file_is_called(folders: Fold
     (folders.puzzles / "other file.toml").write_text(PUZZLE)
     (folders.puzzles / "broken.toml").write_text("[")
     assert folders.puzzle_called("mine") == "other file.toml"
+    (folders.puzzles / "a.toml").write_text(PUZZLE)
+    (folders.puzzles / "mine.toml").write_text(PUZZLE)
+    assert folders.puzzle_called("mine") == "mine.toml"
     assert folders.puzzle_called("tiles-3x3") == "tiles-3x3"
 
 

@@ -334,6 +334,9 @@ def test_a_race_ends_with_the_same_cost_for_all_runners(server: Server, visits: 
         cost = us.oracle(lights_out).distance(lights_out.parse("101010101"))[0]
         assert all(f"Cost {cost}: optimal, proven." in words for words in said)
         picture(page, "race")
+        page.click("[data-do=draw]")  # another state, of which nothing was found out
+        page.wait_for_selector("[data-lane]", state="detached")
+        assert page.is_enabled("[data-do=start]")
 
 
 def test_every_board_is_drawn_and_moves_by_its_keys(server: Server, visits: Visits) -> None:

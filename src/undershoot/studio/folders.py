@@ -70,7 +70,8 @@ class Folders:
 
     def puzzle_called(self, name: str) -> str:
         """What the puzzle of this name is found by here: a file that says that it is that one, or a name of the catalogue."""
-        for file in self.puzzle_files():
+        usual = f"{name}.toml"
+        for file in sorted(self.puzzle_files(), key=lambda file: file != usual):
             with contextlib.suppress(UndershootError, OSError, ValueError, RecursionError):
                 path = inside(self.puzzles, file)
                 if path.stat().st_size <= LARGEST_PUZZLE and tomllib.loads(path.read_text("utf-8-sig")).get("name") == name:

@@ -112,7 +112,7 @@ class Margins:
             self.certificate.set_content(f'<details class="us-more"><summary>Certificate</summary>{_table(issued)}</details>')
         with self.card:
             text("Its card: the words of whoever made it, not checked here", tag="h3")
-            text(about["card"] or "Nothing.", "us-card-text", "pre")
+            text(about["card"] or "Nothing.", "us-card-text", "pre").props("tabindex=0")
 
     def _submit(self, task: str, tell: Callable[[Job], None], asked: ui.element) -> None:
         """asked: the button, which is not to be pressed again before it is over."""

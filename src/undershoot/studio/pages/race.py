@@ -123,6 +123,10 @@ class Race:
 
     def _show(self) -> None:
         self.saying.say("")
+        self.stop()  # a race from another state is none from this one
+        self.jobs = {}
+        self._told(None)
+        self.card.classes("us-hidden")
         self.board.show(self.game.state[0].tolist())
         self.board.run_method("address", address("race", self.game.name, self.game.text))
 
