@@ -82,7 +82,8 @@ class Watching:
     async def _load(self) -> None:
         try:
             game = Game(self.studio.folders.puzzle(self.puzzle.value), self.puzzle.value)
-            self.depth.set(str(usual_depth(game.puzzle, 6)))
+            if self.depth.value.isdigit() and (most := usual_depth(game.puzzle, int(self.depth.value))) < int(self.depth.value):
+                self.depth.set(str(most))
             arguments = {
                 "puzzle": game.definition,
                 "state": game.state[0].tolist(),
