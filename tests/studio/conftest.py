@@ -123,11 +123,17 @@ class Visits:
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("websocket", lambda socket: self.requests.append(socket.url))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", self._heard)
         try:
             page.goto(address)
             yield page
         finally:
             context.close()
+
+    def _heard(self, said: Any) -> None:
+        """What a policy refuses stands on the browser's console; that of reports is there to refuse."""
+        if "Content Security Policy" in said.text and "/report/" not in said.location.get("url", ""):
+            self.complaints.append(said.text)
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,21 @@
 """Nothing outside the folders is read or written, whatever name comes."""
 
 import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 import undershoot as us
 from studio.conftest import Server
+from undershoot.bundles.bundle import SHIPPED
+from undershoot.puzzles.definitions import definition_of
 from undershoot.studio.folders import LARGEST_PUZZLE, Folders
+from undershoot.studio.jobs import Limits
+from undershoot.studio.studio import Studio
+from undershoot.studio.tasks import TASKS
 
 PUZZLE = 'name = "mine"\ngoal = "A B C"\n[moves]\nX = "(1 2 3)"\n'
 BAD_NAMES = [
@@ -85,6 +93,71 @@ def test_a_good_puzzle_file_is_kept_and_bad_ones_get_their_sentence(folders: Fol
             folders.add_puzzle(text)
         assert str(folders.puzzles) not in str(refused.value)
     assert os.listdir(folders.puzzles) == ["mine.toml"]
+
+
+def test_no_run_is_trained_in_through_a_link(folders: Folders, tmp_path: Path) -> None:
+    for name, inner in (("one", "checkpoints"), ("two", "recipe.toml"), ("three", "bundle"), ("four", "metrics.jsonl")):
+        assert folders.training_folder(name) == folders.runs / name  # not there yet
+        (folders.runs / name).mkdir()
+        (folders.runs / name / "plain").write_text("plain")
+        assert folders.training_folder(name) == folders.runs / name
+        (folders.runs / name / inner).symlink_to(tmp_path / "secret")
+        with pytest.raises(us.UndershootError, match="leads out of the folder"):
+            folders.training_folder(name)
+    (folders.runs / "five").mkdir()
+    (folders.runs / "five" / "checkpoints").symlink_to(folders.runs / "one")
+    with pytest.raises(us.UndershootError, match="leads out of the folder five"):
+        folders.training_folder("five")
+
+
+def test_a_puzzle_is_found_by_its_name_whatever_its_file_is_called(folders: Folders) -> None:
+    (folders.puzzles / "other file.toml").write_text(PUZZLE)
+    (folders.puzzles / "broken.toml").write_text("[")
+    assert folders.puzzle_called("mine") == "other file.toml"
+    (folders.puzzles / "a.toml").write_text(PUZZLE)
+    (folders.puzzles / "mine.toml").write_text(PUZZLE)
+    assert folders.puzzle_called("mine") == "mine.toml"
+    assert folders.puzzle_called("tiles-3x3") == "tiles-3x3"
+
+
+def test_of_two_who_keep_a_puzzle_of_one_name_at_once_one_is_told_to_choose_another(folders: Folders) -> None:
+    def keep(cycle: str) -> str:
+        try:
+            folders.add_puzzle(PUZZLE.replace("(1 2 3)", cycle))
+        except us.UndershootError as error:
+            return str(error)
+        return cycle
+
+    cycles = ("(1 2 3)", "(1 3 2)", "(1 2)", "(2 3)")
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(30):
+            told = list(pool.map(keep, cycles))
+            assert sum(said == "there is a puzzle mine.toml already; choose another name" for said in told) == 3
+            kept = next(said for said in told if said in cycles)
+            assert kept in (folders.puzzles / "mine.toml").read_text()
+            assert os.listdir(folders.puzzles) == ["mine.toml"]
+            (folders.puzzles / "mine.toml").unlink()
+
+
+def test_runs_hide_nothing_that_comes_with_the_package(folders: Folders) -> None:
+    for name in ("learned", "lights-out-3x3", "a+b"):
+        shutil.copytree(SHIPPED / "lights-out-3x3-paper", folders.runs / name / "bundle")
+    studio = Studio(folders, Limits())
+    assert set(studio.bundle_paths()) == {"runs/learned", "runs/lights-out-3x3", "runs/a+b"}
+    assert studio.heuristic_reference("learned") == "learned"
+    assert studio.heuristic_reference("runs/learned") == str((folders.runs / "learned" / "bundle").resolve())
+    assert studio.bundle_reference("lights-out-3x3") == str(SHIPPED / "lights-out-3x3")
+    for name in ("runs/none", "runs/../x", "runs", "/etc"):
+        for ask in (studio.heuristic_reference, studio.bundle_reference):
+            if name != "runs" or ask == studio.bundle_reference:
+                with pytest.raises(us.UndershootError, match="take one of the list"):
+                    ask(name)
+    lights_out = us.puzzle("lights-out-3x3")
+    arguments = {"puzzle": asdict(definition_of(lights_out)), "state": [0] * 9, "bundles": studio.bundle_paths()}
+    rows = {row["name"]: row for row in TASKS["known"](arguments, lambda event: None, lambda: False)["rows"]}
+    assert rows["learned"]["about"] == "the network that comes with the package"
+    assert rows["learned"]["h"] == us.heuristic(lights_out, "learned")(lights_out.table.goals[:1])[0]
+    assert rows["runs/learned"]["about"] == "a bundle of yours"
 
 
 def test_the_server_answers_no_path_that_leads_elsewhere(server: Server) -> None:

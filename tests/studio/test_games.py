@@ -8,8 +8,9 @@ import pytest
 
 import undershoot as us
 from subjects import ALL
+from undershoot.studio.boards import place_of
 from undershoot.studio.drawing import specification
-from undershoot.studio.games import MOST_MOVES, Game, scramble_moves
+from undershoot.studio.games import MOST_MOVES, Game, scramble_moves, usual_depth
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -75,10 +76,28 @@ def test_a_solution_comes_next_and_is_marked() -> None:
     assert [frame["undo"] for frame in game.frames()] == ["", "U", "R"]
 
 
+def test_as_many_moves_are_usual_as_a_scramble_may_have() -> None:
+    for name, usual in (("lights-out-3x3", 9), ("lights-out-5x5", 12), ("tiles-2x2", 12)):
+        puzzle = us.puzzle(name)
+        assert usual_depth(puzzle, 12) == usual
+        scramble_moves(puzzle, usual, seed=1)
+
+
+@pytest.mark.parametrize("sent", [[1], "<b>", None, {"a": 1}, 1e400, True, 1.5])
+def test_places_of_the_wrong_kind_are_none(sent: object) -> None:
+    assert place_of(sent) == -1
+    assert place_of(3) == 3
+
+
 def test_histories_and_texts_have_an_end() -> None:
     game = Game(us.puzzle("pancake-8"), "pancake-8")
     for _ in range(MOST_MOVES + 10):
         game.act("F3")
     assert len(game.moves) == game.at == MOST_MOVES
+    game.go(MOST_MOVES - 1)
+    game.show(["F2", "F3"])
+    game.go(MOST_MOVES + 1)
+    game.act("F4")
+    assert [frame["found"] for frame in game.frames()[-4:]] == [False, True, True, True]
     with pytest.raises(us.UndershootError, match="at most 4,000 are read"):
         game.read("F3 " * 5000)

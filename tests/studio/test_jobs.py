@@ -152,6 +152,49 @@ def test_who_answers_pages_is_not_as_nice_as_who_searches_and_comes_again_when_i
     in_a_loop_of_its_own(run())
 
 
+def test_who_answers_pages_is_renewed_when_it_holds_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undershoot.studio.studio.KEPT_MEMORY", 1)
+
+    async def run() -> None:
+        studio = Studio(Folders(tmp_path, tmp_path), Limits())
+        await studio.open()
+        try:
+            first, answer = answering(), await studio.ask("known", EASY)
+            assert answering() != first
+            assert await studio.ask("known", EASY) == answer
+        finally:
+            await studio.close()
+
+    def answering() -> int:
+        return int(next(child.pid for child in psutil.Process().children() if child.cmdline()[-1:] == ["0"]))
+
+    in_a_loop_of_its_own(run())
+
+
+def test_one_table_of_a_puzzle_is_made_at_a_time_and_all_who_wait_are_told(tmp_path: Path) -> None:
+    def page_is_gone() -> None:
+        raise RuntimeError
+
+    async def run() -> None:
+        studio, lights_out = Studio(Folders(tmp_path, tmp_path), Limits()), us.puzzle("lights-out-3x3")
+        told: list[Stage] = []
+        try:
+            studio.make(lights_out, "table", lambda job: None)
+            job = studio.making(lights_out)
+            assert job is not None
+            job.others += [lambda job: page_is_gone(), lambda job: told.append(job.stage)]
+            with pytest.raises(us.UndershootError, match="is being made already"):
+                studio.make(us.puzzle("lights-out-3x3"), "patterns", lambda job: None)
+            assert studio.making(us.puzzle("tiles-2x3")) is None
+            assert (await over(job)).stage is Stage.DONE
+            assert (told[0], told[-1]) == (Stage.WAITING, Stage.DONE)
+            assert studio.making(lights_out) is None
+        finally:
+            await studio.close()
+
+    in_a_loop_of_its_own(run())
+
+
 def test_no_process_is_left_behind_by_a_server_that_ends(tmp_path: Path) -> None:
     with studio_server(tmp_path) as server:
         children = psutil.Process(server.process.pid).children(recursive=True)

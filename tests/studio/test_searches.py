@@ -127,14 +127,45 @@ def test_heuristics_that_are_not_on_the_list_are_refused(name: str, tmp_path: Pa
         solve_by(name)
 
 
+def training(folder: Path, **changes: Any) -> dict[str, Any]:
+    wanted: dict[str, Any] = {"puzzle": sent("tiles-2x3"), "puzzle_name": "tiles-2x3", "folder": str(folder)}
+    wanted |= {"recipe": "mse", "settings": ["steps=40", "hidden=[8]"], "recipe_file": "runs/run/recipe.toml"}
+    return wanted | changes
+
+
 def test_going_on_with_a_run_that_has_ended_leaves_its_certified_bundle_alone(tmp_path: Path) -> None:
-    wanted: dict[str, Any] = {"puzzle": sent("tiles-2x3"), "puzzle_name": "tiles-2x3", "folder": str(tmp_path / "run")}
-    wanted |= {"recipe": "mse", "settings": ["steps=40", "hidden=[8]"]}
+    wanted = training(tmp_path / "run")
     assert do("train", **wanted)[0]["is_finished"]
     us.calibrate(tmp_path / "run")
     us.certify(tmp_path / "run")
     assert do("train", **wanted)[0]["is_finished"]
     assert us.load(tmp_path / "run").guarantee.is_proven
+
+
+@pytest.mark.parametrize(
+    ("known", "made_by"),
+    [
+        ({}, "undershoot train tiles-2x3 --recipe mse --set=steps=40 '--set=hidden=[8]'"),
+        ({"recipe": "", "settings": []}, "undershoot train tiles-2x3 --recipe runs/run/recipe.toml"),
+        ({"recipe": "paper", "settings": []}, "undershoot train tiles-2x3 --recipe runs/run/recipe.toml"),
+    ],
+)
+def test_a_bundle_names_the_command_that_makes_it_after_a_stop_too(known: dict[str, Any], made_by: str, tmp_path: Path) -> None:
+    stopped = TASKS["train"](training(tmp_path / "run"), lambda event: None, lambda: True)
+    assert not stopped["is_finished"]
+    assert do("train", **training(tmp_path / "run", **known))[0]["is_finished"]
+    assert made_by in (tmp_path / "run" / "bundle" / "README.md").read_text().splitlines()
+
+
+def test_the_curve_of_a_run_is_read_from_its_metrics(tmp_path: Path) -> None:
+    result, events = do("train", **training(tmp_path / "run", settings=["steps=400", "hidden=[8]", "curriculum.interval=100"]))
+    rows, _ = do("curve", folder=str(tmp_path / "run"))
+    told = [event for event in events if "steps" in event]
+    assert rows["rows"][-1]["steps"] == result["steps"] == 400
+    assert rows["rows"][-1]["of"] == 400
+    assert set(rows["rows"][-1]) <= {*told[-1]}
+    assert any(row["solve_rate"] is not None for row in rows["rows"]) == any(e["solve_rate"] is not None for e in told)
+    assert do("curve", folder=str(tmp_path / "none"))[0] == {"rows": []}
 
 
 def test_margins_are_those_of_the_library_and_come_before_the_searches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from nicegui import ui
 
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.studio.drawing import specification
-from undershoot.studio.games import Game
+from undershoot.studio.games import MOST_MOVES, Game
 
 BROWSER = Path(__file__).parent / "browser"
 
@@ -21,7 +22,8 @@ class Board(ui.element, component=BROWSER / "board.js"):
         self._props["first"] = game.frames()
         self._props["from"] = game.at
         self.on("act", lambda event: act(str(event.args)))
-        self.on("at", lambda event: go(int(event.args)))
+        self._props["most"] = MOST_MOVES
+        self.on("at", lambda event: go(place_of(event.args)))
 
     def push(self, game: Game) -> None:
         """Show the move that was just played."""
@@ -34,6 +36,11 @@ class Board(ui.element, component=BROWSER / "board.js"):
     def show_address(self, address: str) -> None:
         """In the browser's line, without loading anything."""
         self.run_method("address", address)
+
+
+def place_of(sent: Any) -> int:
+    """A place of a history; -1, which is none, for whatever else a browser sends."""
+    return sent if isinstance(sent, int) and not isinstance(sent, bool) else -1
 
 
 class StillBoard(ui.element, component=BROWSER / "board.js"):

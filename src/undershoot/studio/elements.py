@@ -8,6 +8,12 @@ from nicegui import ui
 
 Handler = Callable[[], Awaitable[None] | None]
 EMIT_VALUE = "(event) => emit(event.target.value)"
+EMIT_PICKED = """(event) => {
+  if (event.target.matches(":focus-visible")) sessionStorage.setItem("picked", "1");
+  emit(event.target.value);
+}"""
+TAKE_FOCUS = "if (sessionStorage.getItem('picked')) getHtmlElement(%d).focus(); sessionStorage.removeItem('picked');"
+"""Who chooses by the keyboard goes on choosing on the page that this opens."""
 EMIT_FILE = "async (event) => emit((await event.target.files[0].text()).slice(0, 300000))"
 EMIT_CHECKED = "(event) => emit(event.target.checked)"
 
@@ -126,9 +132,10 @@ class Choice:
             self.element = ui.element("select")
         if pick:
             self.element.classes("us-pick")
+            ui.run_javascript(TAKE_FOCUS % self.element.id)
         self.options: dict[str, str] = {}
         self.offer(options, value)
-        self.element.on("change", self._changed, js_handler=EMIT_VALUE)
+        self.element.on("change", self._changed, js_handler=EMIT_PICKED if pick else EMIT_VALUE)
 
     def offer(self, options: Mapping[str, str], value: str | None = None, groups: Mapping[str, str] | None = None) -> None:
         """Other options; the value stays if it is still among them."""

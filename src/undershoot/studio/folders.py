@@ -1,11 +1,14 @@
 """The two folders that the studio reads and writes, and nothing outside them: runs (bundles, reports), and puzzle files."""
 
+import contextlib
+import os
 import re
+import tomllib
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from undershoot.errors import UndershootError
-from undershoot.files import written_atomically
+from undershoot.errors import UndershootError, cannot
 from undershoot.puzzles import catalogue
 from undershoot.puzzles.puzzle import Puzzle
 
@@ -47,24 +50,43 @@ class Folders:
         if named is None:
             raise UndershootError('the puzzle file has no line such as name = "my-puzzle" of small letters, digits and hyphens')
         path = inside(self.puzzles, f"{named[1]}.toml")
-        if path.exists():
-            raise UndershootError(f"there is a puzzle {path.name} already; choose another name")
-        self.puzzles.mkdir(parents=True, exist_ok=True)
-        trial = path.with_name(f".{path.stem}.trial.toml")
+        catalogue.from_text(text.removeprefix("\ufeff"), "the file")
+        self._create(path, text.encode())
+        return path.name
+
+    def _create(self, path: Path, content: bytes) -> None:
+        """Keep a file whose name nobody has taken yet."""
+        trial = path.with_name(f".{uuid.uuid4().hex}")
         try:
-            with written_atomically(trial) as file:
-                file.write(text.encode())
-            catalogue.puzzle(trial)
-            trial.replace(path)
-        except UndershootError as error:
-            raise UndershootError(str(error).replace(str(trial), "the file")) from error
+            self.puzzles.mkdir(parents=True, exist_ok=True)
+            trial.write_bytes(content)
+            os.link(trial, path)
+        except OSError as error:
+            if path.exists():
+                raise UndershootError(f"there is a puzzle {path.name} already; choose another name") from error
+            raise cannot(f"keep the puzzle {path.name}", error) from error
         finally:
             trial.unlink(missing_ok=True)
-        return path.name
+
+    def puzzle_called(self, name: str) -> str:
+        """What the puzzle of this name is found by here: a file that says that it is that one, or a name of the catalogue."""
+        usual = f"{name}.toml"
+        for file in sorted(self.puzzle_files(), key=lambda file: file != usual):
+            with contextlib.suppress(UndershootError, OSError, ValueError, RecursionError):
+                path = inside(self.puzzles, file)
+                if path.stat().st_size <= LARGEST_PUZZLE and tomllib.loads(path.read_text("utf-8-sig")).get("name") == name:
+                    return file
+        return name
 
     def run_folder(self, name: str) -> Path:
         """The folder of a run, there or not."""
         return inside(self.runs, name)
+
+    def training_folder(self, name: str) -> Path:
+        """The folder of a run to train in, there or not; refused if anything in it lies elsewhere."""
+        folder = self.run_folder(name)
+        _check_contents(folder, folder)
+        return folder
 
     def bundle(self, name: str) -> Path:
         """The folder of a run that holds a bundle, or of a bundle; refused if anything in it lies elsewhere."""
@@ -123,9 +145,9 @@ def _is_inside(path: Path, root: Path) -> bool:
 
 
 def _check_contents(folder: Path, root: Path) -> None:
-    """Refuse a folder that holds links to elsewhere: what they lead to would be read."""
+    """Refuse a folder that holds links to outside of `root`: what they lead to would be read, or written."""
     for number, path in enumerate(folder.rglob("*")):
         if number > MOST_FILES:
-            raise UndershootError(f"{folder.name} holds more than {MOST_FILES:,} files; it is not read")
+            raise UndershootError(f"{folder.name} holds more than {MOST_FILES:,} files; it is not used")
         if not _is_inside(path, root):
-            raise UndershootError(f"{path.name[:60]!a} in {folder.name} leads out of the folder of runs; it is not read")
+            raise UndershootError(f"{path.name[:60]!a} in {folder.name} leads out of the folder {root.name}; it is not used")

@@ -72,9 +72,11 @@ class Game:
         self.states.append(after)
         self.moves.append(move)
         self.at += 1
-        if len(self.moves) > MOST_MOVES:
+        if len(self.moves) > MOST_MOVES:  # the board in the browser does the same
             del self.states[0], self.moves[0]
             self.at -= 1
+            if self.found_from is not None:
+                self.found_from -= 1
 
     def go(self, to: int) -> None:
         """To another place of the history."""
@@ -147,6 +149,11 @@ def legal_moves(puzzle: Puzzle, state: U8) -> list[str]:
     """Names of the moves that are possible in a state."""
     legal = puzzle.table.legal[int(puzzle.table.contexts_of(state[None])[0])]
     return [name for name, is_legal in zip(puzzle.table.action_names, legal.tolist(), strict=True) if is_legal]
+
+
+def usual_depth(puzzle: Puzzle, depth: int) -> int:
+    """So many moves of a scramble, or as many as there are where each counts only once."""
+    return min(depth, puzzle.table.actions) if puzzle.table.presses_commute else depth
 
 
 def scramble_moves(puzzle: Puzzle, depth: int, seed: int) -> list[str]:

@@ -63,6 +63,8 @@ class Job:
     running: "asyncio.Task[None] | None" = None
     on_event: Callable[[dict[str, Any]], None] | None = None
     """Called with every event, if not only the last one counts."""
+    others: "list[Callable[[Job], None]]" = field(default_factory=list)
+    """Who else wants to be told."""
 
     @property
     def is_over(self) -> bool:
@@ -173,8 +175,9 @@ class Jobs:
             self._say(job)
 
     def _say(self, job: Job) -> None:
-        with contextlib.suppress(Exception):  # a page that is gone is not told
-            job.tell(job)
+        for tell in (job.tell, *job.others):
+            with contextlib.suppress(Exception):  # a page that is gone is not told
+                tell(job)
 
     async def close(self) -> None:
         """End everything."""

@@ -3,15 +3,16 @@
 import logging
 import sys
 
-from fastapi import Response
-from fastapi.responses import RedirectResponse
-from nicegui import app, ui
+from fastapi import Request, Response
+from fastapi.responses import PlainTextResponse, RedirectResponse
+from nicegui import Client, app, ui
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from undershoot.studio.boards import BROWSER
 from undershoot.studio.folders import Folders
+from undershoot.studio.guarding import Guard
 from undershoot.studio.jobs import Limits
-from undershoot.studio.pages.help import help_page
+from undershoot.studio.pages.help import help_page, nowhere_page
 from undershoot.studio.pages.margins import margins_page
 from undershoot.studio.pages.play import play_page
 from undershoot.studio.pages.race import race_page
@@ -38,6 +39,7 @@ def serve(folders: Folders, limits: Limits, host: str, port: int, open_browser: 
     if host in LOOPBACK:
         # A page from elsewhere that got its name to point here is not answered.
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"])
+    app.add_middleware(Guard)
     ui.run(
         host=host,
         port=port,
@@ -104,6 +106,14 @@ def _add_routes(studio: Studio) -> None:
     @ui.page("/help")
     def help_() -> None:
         help_page()
+
+    @app.exception_handler(404)
+    async def nowhere(request: Request, error: Exception) -> Response:
+        if "text/html" not in request.headers.get("accept", ""):
+            return PlainTextResponse("there is nothing here", status_code=404)
+        with Client(ui.page(""), request=request) as client:
+            nowhere_page(request.url.path)
+        return client.build_response(request, 404)
 
 
 def _redirect(old: str, new: str) -> None:

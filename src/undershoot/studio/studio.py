@@ -2,12 +2,16 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from undershoot.errors import UndershootError
+from undershoot.puzzles.definitions import definition_of
+from undershoot.puzzles.puzzle import Puzzle
 from undershoot.studio.folders import NAME, Folders
-from undershoot.studio.jobs import Job, Jobs, Limits
+from undershoot.studio.jobs import KEPT_MEMORY, Job, Jobs, Limits
 from undershoot.studio.processes import Worker
 
 ANSWER_SECONDS = 60.0
@@ -15,6 +19,9 @@ ANSWER_SECONDS = 60.0
 
 SPARE_AFTER = 4.0
 """Seconds after the beginning: the first page comes first."""
+
+RUNS = "runs/"
+"""Before the name of a run in all lists: no name of the package has a slash, so that no run hides what comes with it."""
 
 
 class Studio:
@@ -27,6 +34,8 @@ class Studio:
         """The last one in each run folder, under way or over, since the server began."""
         self.metrics: dict[str, list[dict[str, Any]]] = {}
         """What each of these told so far."""
+        self.makings: dict[str, Job] = {}
+        """The last table that was made of each puzzle, by its fingerprint, under way or over."""
         self._answering = Worker(nice=0)
         self._one_at_a_time = asyncio.Lock()
         self._later: asyncio.TimerHandle | None = None
@@ -39,26 +48,51 @@ class Studio:
     async def ask(self, task: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The answer to a quick question, by a process that all pages share."""
         async with self._one_at_a_time:
-            return await self._answering.do(task, arguments, lambda event: None, ANSWER_SECONDS, self.limits.memory)
+            try:
+                return await self._answering.do(task, arguments, lambda event: None, ANSWER_SECONDS, self.limits.memory)
+            finally:
+                if self._answering.memory > min(KEPT_MEMORY, 3 * self.limits.memory // 4):
+                    await self._answering.end()
+                    await self._answering.start()
+
+    def make(self, puzzle: Puzzle, name: str, tell: Callable[[Job], None]) -> None:
+        """Begin to make a table of a puzzle, which is then in the cache."""
+        if self.making(puzzle) is not None:
+            raise UndershootError(f"a table of {puzzle.name} is being made already; wait for it, or stop it")
+        arguments = {"puzzle": asdict(definition_of(puzzle)), "name": name}
+        self.makings[puzzle.table.fingerprint] = self.jobs.submit(f"{name} of {puzzle.name}", "make", arguments, tell)
+
+    def making(self, puzzle: Puzzle) -> Job | None:
+        """The table of a puzzle that is being made, whoever asked for it."""
+        job = self.makings.get(puzzle.table.fingerprint)
+        return None if job is None or job.is_over else job
 
     def bundle_paths(self) -> dict[str, str]:
         """Names and places of the bundles in the folder of runs; those that may not be read are left out."""
         found: dict[str, str] = {}
         for name in self.folders.bundles():
             with contextlib.suppress(UndershootError):
-                found[name] = str(self.folders.bundle(name).resolve())
+                found[RUNS + name] = str(self.folders.bundle(name).resolve())
         return found
 
     def heuristic_reference(self, name: str) -> str:
-        """What other processes find a heuristic by: its name, or the place of a bundle."""
-        if not NAME.fullmatch(name):
+        """What other processes find a heuristic by: its name, or the place of the bundle of a run."""
+        known = self.bundle_paths().get(name) if name.startswith(RUNS) else name
+        if known is None or (known is name and not NAME.fullmatch(name)):
             raise UndershootError(f"there is no heuristic {name[:60]!a} here; take one of the list")
-        return self.bundle_paths().get(name, name)
+        return known
 
-    def shipped_bundles(self) -> list[str]:
-        """Names of the bundles that come with the package."""
-        folder = Path(__file__).parent.parent / "shipped"
-        return sorted(path.name for path in folder.iterdir() if (path / "config.json").exists())
+    def bundles(self) -> dict[str, str]:
+        """Names and places of all bundles: those that come with the package, and those of runs."""
+        shipped = Path(__file__).parent.parent / "shipped"
+        return {path.parent.name: str(path.parent) for path in sorted(shipped.glob("*/config.json"))} | self.bundle_paths()
+
+    def bundle_reference(self, name: str) -> str:
+        """What other processes find a bundle by."""
+        found = self.bundles().get(name)
+        if found is None:
+            raise UndershootError(f"there is no bundle {name[:60]!a} here; take one of the list")
+        return found
 
     async def close(self) -> None:
         """End every process."""

@@ -3,6 +3,7 @@ const FACES = {
   U: "rotateX(90deg)", D: "rotateX(-90deg)", F: "", B: "rotateY(180deg)", R: "rotateY(90deg)", L: "rotateY(-90deg)",
 };
 const STEP = 320, FAST = 110;
+const WAIT = 3000; // ms that an answer may take before keys are no longer kept for it
 
 function make(tag, classes, parent) {
   const element = document.createElement(tag);
@@ -200,7 +201,7 @@ const DRAWINGS = {
 };
 
 export default {
-  props: { spec: Object, first: Array, from: Number, plain: Boolean },
+  props: { spec: Object, first: Array, from: Number, plain: Boolean, most: Number },
   template: `
     <div class="us-board" :class="['is-' + spec.kind, { 'is-solved': solved, 'is-plain': plain }]">
       <div class="us-board-area"><div ref="drawing" :class="'us-drawing us-' + spec.kind"></div></div>
@@ -230,6 +231,8 @@ export default {
     this.drawing = DRAWINGS[this.spec.kind](this.$refs.drawing, this.spec, (move) => this.act(move));
     this.queue = Promise.resolve();
     this.running = 0;
+    this.typed = [];
+    this.asked = -WAIT;
     this.told = this.at;
     this.settle();
     if (!this.plain) {
@@ -244,7 +247,17 @@ export default {
     act(move) {
       this.playing = false;
       this.sync();
+      this.asked = performance.now();
       this.$emit("act", move);
+    },
+    // A move by a key: what is typed before the last move was answered waits for that.
+    type(move) {
+      if (performance.now() - this.asked < WAIT) this.typed.push(move);
+      else if (this.frames[this.at].legal.includes(move)) this.act(move);
+    },
+    answered() {
+      this.asked = -WAIT;
+      while (this.typed.length && this.asked < 0) this.type(this.typed.shift());
     },
     // Says where in the history we are, if the server does not know it yet: a move is played from there.
     sync() {
@@ -304,9 +317,12 @@ export default {
     },
     // Called by the server.
     push(frame) {
-      this.frames = [...this.frames.slice(0, this.at + 1), frame];
+      const before = this.frames.slice(0, this.at + 1);
+      if (before.length > this.most) { before.shift(); this.at -= 1; } // the server forgets the first one, too
+      this.frames = [...before, frame];
       this.step(this.at + 1, STEP * 0.7);
       this.told = this.at;
+      this.answered();
     },
     set(frames, at, play) {
       this.playing = false;
@@ -315,6 +331,8 @@ export default {
       if (document.activeElement && document.activeElement.matches("[data-do=text]")) document.activeElement.blur();
       this.frames = frames;
       this.at = this.told = at;
+      this.asked = -WAIT;
+      this.typed = [];
       this.queue = this.queue.then(() => this.settle());
       if (play) this.queue.then(() => { if (!this.playing) this.toggle(); });
     },
@@ -341,7 +359,7 @@ export default {
       const half = this.half ? "2" : "";
       this.half = false;
       const found = this.spec.moves.find((move) => move.key === half + event.key);
-      if (found && this.legal.includes(found.name) && !(target.matches(".us-light") && event.key.startsWith("Arrow"))) done(() => this.act(found.name));
+      if (found && !(target.matches(".us-light") && event.key.startsWith("Arrow"))) done(() => this.type(found.name));
     },
   },
 };

@@ -39,7 +39,7 @@ export default {
       return { g: all("g"), h: all("h") };
     },
     ticks() {
-      const list = (top) => { const step = Math.max(1, Math.ceil(top / 10)); return [...Array(Math.floor(top / step) + 1).keys()].map((i) => i * step); };
+      const list = (top) => { const step = Math.max(1, Math.ceil((top * 50) / this.W)); return [...Array(Math.floor(top / step) + 1).keys()].map((i) => i * step); };
       return { x: list(this.top.g), y: list(this.top.h) };
     },
     contours() {
@@ -69,7 +69,13 @@ export default {
     },
   },
   watch: { recording() { this.at = 0; this.running = false; this.show(); } },
-  mounted() { this.show(); },
+  mounted() {
+    // As wide as its place, up to a measure: then letters keep their size on a narrow screen.
+    this.fitting = new ResizeObserver(() => { this.W = Math.max(280, Math.min(620, this.$el.clientWidth)); });
+    this.fitting.observe(this.$el);
+    this.show();
+  },
+  unmounted() { this.fitting.disconnect(); },
   methods: {
     x(g) { return 52 + ((this.W - 80) * g) / this.top.g; },
     y(h) { return this.H - 46 - ((this.H - 66) * h) / this.top.h; },

@@ -9,7 +9,7 @@ export default {
         <line class="axis" :x1="16" :x2="W - 16" :y1="B" :y2="B" />
         <g v-for="t in ticks" :key="t"><text :x="x(t)" :y="B + 17" text-anchor="middle">{{ t }}</text></g>
         <text :x="W - 16" :y="B + 36" text-anchor="end">h − h*, with this margin</text>
-        <text :x="x(0) + 6" y="28" style="fill: var(--over)">overestimates</text>
+        <text :x="Math.min(x(0) + 6, W - 92)" y="28" style="fill: var(--over)">overestimates</text>
         <line class="axis" :x1="16" :x2="W - 16" :y1="S" :y2="S" />
         <g v-for="m in placed" :key="m.method"><line class="marker" :x1="m.x" :x2="m.x" :y1="S" :y2="S + 22 + 16 * m.row" />
           <text :x="Math.max(44, Math.min(W - 44, m.x))" :y="S + 34 + 16 * m.row" text-anchor="middle" :style="{ fill: m.violations ? 'var(--over)' : 'var(--proven)', 'font-weight': 600 }">{{ m.method }}</text></g>
@@ -48,7 +48,7 @@ export default {
         height: count ? Math.max(2, ((this.B - 26) * Math.pow(count / top, 0.25))) : 0,
       }));
     },
-    ticks() { const [a, b] = this.range, step = Math.max(1, Math.ceil((b - a) / 12)); const out = []; for (let t = Math.ceil(a); t <= b; t += step) out.push(t); return out; },
+    ticks() { const [a, b] = this.range, step = Math.max(1, Math.ceil(((b - a) * 50) / this.W)); const out = []; for (let t = Math.ceil(a); t <= b; t += step) out.push(t); return out; },
     placed() {
       const ends = [];
       return this.marks.filter((m) => m.t !== null && m.t !== undefined).map((m) => ({ ...m, x: this.sx(m.t) })).sort((a, b) => a.x - b.x).map((m) => {
@@ -59,6 +59,12 @@ export default {
       });
     },
   },
+  mounted() {
+    // As wide as its place, up to a measure: then letters keep their size on a narrow screen.
+    this.fitting = new ResizeObserver(() => { this.W = Math.max(280, Math.min(640, this.$el.clientWidth)); });
+    this.fitting.observe(this.$el);
+  },
+  unmounted() { this.fitting.disconnect(); },
   methods: {
     x(v) { const [a, b] = this.range; return 16 + ((this.W - 32) * (v - a)) / (b - a); },
     sx(t) { const g = this.found.grid, a = g[0].margin, b = g[g.length - 1].margin; return Math.max(16, Math.min(this.W - 16, 16 + ((this.W - 32) * (t - a)) / (b - a))); },

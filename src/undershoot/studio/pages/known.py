@@ -8,7 +8,7 @@ from typing import Any
 from nicegui import ui
 
 from undershoot.errors import UndershootError
-from undershoot.studio.elements import badge, box, button, escaped, markup, text
+from undershoot.studio.elements import badge, box, button, enable, escaped, markup, said, show, text
 from undershoot.studio.games import Game
 from undershoot.studio.jobs import Job, Stage
 from undershoot.studio.studio import Studio
@@ -20,6 +20,8 @@ class KnownCard:
     def __init__(self, studio: Studio, game: Game) -> None:
         self.studio, self.game = studio, game
         self.answer: dict[str, Any] = {}
+        self.answered = b""
+        """The state that the answer is about."""
         self.proven_cost: tuple[bytes, int] | None = None
         """A state, and its cost as a search has proven it."""
         self.listeners: list[Callable[[], None]] = []
@@ -32,29 +34,33 @@ class KnownCard:
                 self.true = markup("")
             self.rows = markup('<div class="us-progress is-busy"><i></i></div>', "us-known")
             self.offers = box("us-row")
-            self.making = markup("")
+            self.making = markup("").props("data-say=make")
+            self.end = button("Stop", self._stop, "is-stop us-hidden", "stop-making")
 
     def ask(self) -> None:
         """The state has changed; answers to earlier states are not waited for twice."""
         self._is_outdated = True
+        self.rows.classes("is-old")
+        self.true.set_content(badge("none", "…"))
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask())
 
     async def _ask(self) -> None:
         while self._is_outdated and not self.client.is_deleted:
-            self._is_outdated = False
+            self._is_outdated, state = False, self.game.state
             try:
                 arguments = {
                     "puzzle": self.game.definition,
-                    "state": self.game.state[0].tolist(),
+                    "state": state[0].tolist(),
                     "bundles": self.studio.bundle_paths(),
                 }
                 self.answer = await self.studio.ask("known", arguments)
             except UndershootError as error:
-                if self.client.is_deleted:
-                    return
-                self.rows.set_content(f'<div class="us-said is-wrong">{escaped(error)}</div>')
+                if not self.client.is_deleted and not self._is_outdated:
+                    self.true.set_content("")
+                    self.rows.classes(remove="is-old").set_content(f'<div class="us-said is-wrong">{escaped(error)}</div>')
                 continue
+            self.answered = state.tobytes()
             if not self.client.is_deleted:
                 self._show()
 
@@ -69,12 +75,14 @@ class KnownCard:
         self._show()
 
     def _show(self) -> None:
+        if self.answered != self.game.state.tobytes():
+            return  # an answer about this state is on its way
         true_cost = self.answer.get("true_cost")
-        if true_cost is None and self.proven_cost is not None and self.proven_cost[0] == self.game.state.tobytes():
+        if true_cost is None and self.proven_cost is not None and self.proven_cost[0] == self.answered:
             true_cost = self.proven_cost[1]
         rows = self.answer.get("rows", [])
         top = max([1.0, *(row["h"] for row in rows if row.get("h") is not None), float(true_cost or 0)]) * 1.06
-        self.rows.set_content("".join(self._row(row, true_cost, top) for row in rows))
+        self.rows.classes(remove="is-old").set_content("".join(self._row(row, true_cost, top) for row in rows))
         known = "not known here" if true_cost is None else f"true cost {true_cost}"
         known = "cannot be solved from here" if self.answer.get("is_dead_end") else known
         self.true.set_content(badge("true" if true_cost is not None else "none", known))
@@ -100,22 +108,37 @@ class KnownCard:
         return f'<div class="{classes}" data-heuristic="{escaped(row["name"])}">{name}{bar}{value}{said}</div>'
 
     def _show_offers(self) -> None:
+        job = self.studio.making(self.game.puzzle)
+        if job is not None and self._made not in (job.tell, *job.others):  # another page asked for it
+            job.others.append(self._made)
+            self._made(job)
         self.offers.clear()
         with self.offers:
             for offer in self.answer.get("offers", []):
-                button(offer["text"], partial(self._make, offer["name"]), "is-offer", name=f"make-{offer['name']}")
+                made = button(offer["text"], partial(self._make, offer["name"]), "is-offer", name=f"make-{offer['name']}")
+                enable(made, job is None)
+        show(self.end, job is not None)
 
     def _make(self, name: str) -> None:
-        arguments = {"puzzle": self.game.definition, "name": name}
         try:
-            self.studio.jobs.submit(f"{name} of {self.game.puzzle.name}", "make", arguments, self._made)
+            self.studio.make(self.game.puzzle, name, self._made)
         except UndershootError as error:
             self.making.set_content(f'<div class="us-said is-wrong">{escaped(error)}</div>')
+        self._show_offers()
+
+    def _stop(self) -> None:
+        job = self.studio.making(self.game.puzzle)
+        if job is not None:
+            self.studio.jobs.stop(job)
 
     def _made(self, job: Job) -> None:
+        if job.is_over:
+            self._show_offers()
         if job.stage is Stage.DONE:
             self.making.set_content("")
             self.ask()
+        elif job.stage is Stage.STOPPED:
+            self.making.set_content(said("Stopped; nothing of it is kept.", "is-open"))
         elif job.stage is Stage.FAILED:
             self.making.set_content(f'<div class="us-said is-wrong">{escaped(job.error)}</div>')
         else:

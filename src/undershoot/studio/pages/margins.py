@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 from nicegui import ui
 
@@ -10,7 +11,7 @@ from undershoot.studio.charts import MarginChart
 from undershoot.studio.elements import Choice, badge, box, button, enable, escaped, figure, markup, said, text
 from undershoot.studio.jobs import Job, Stage
 from undershoot.studio.pages.layout import Saying, page
-from undershoot.studio.studio import Studio
+from undershoot.studio.studio import RUNS, Studio
 
 LEAD = "A margin moves a network down. How far it must go to stay below the true cost everywhere, only every state can say."
 FIRST = "tiles-3x3-paper"
@@ -28,8 +29,9 @@ class Margins:
     def __init__(self, studio: Studio, bundle: str) -> None:
         self.studio = studio
         self.jobs: list[Job] = []
-        names = [*studio.shipped_bundles(), *studio.bundle_paths()]
-        self.is_known = bundle in names
+        names = list(studio.bundles())
+        if bundle not in names and RUNS + bundle in names:
+            bundle = RUNS + bundle
         with box("us-row").style("align-items: flex-end"):
             self.bundle = Choice("Bundle", {name: name for name in names}, bundle, self._open, "is-wide")
             self.draw_button = button("Draw", self.draw, "is-main", "draw-margins")
@@ -52,6 +54,11 @@ class Margins:
                         "Each fits its own margin, to other labels and with another claim; what is true of it is counted.",
                         "us-soft",
                     )
+                    text(
+                        "With a margin, h is rounded up to whole numbers, as costs are; so its mean at margin 0 may be above "
+                        "that of none, which is the network as it is.",
+                        "us-small",
+                    )
                     self.methods = markup("", "us-scroll")
             with box("us-stack"), box("us-card"):
                 with box("us-row"):
@@ -60,20 +67,20 @@ class Margins:
                 self.standing = markup("")
                 self.checked = markup("").props("data-say=check")
                 self.certificate = markup("")
-                self.card = box("us-prose")
+                self.card = box("us-prose").props("data-say=card")
         self.chart: MarginChart | None = None
         self.fitted: list[dict[str, Any]] = []
         enable(self.end, False)
         ui.context.client.on_delete(self.stop)
         ui.timer(0.05, self._load, once=True)
-        if not self.is_known:
+        if bundle not in names:
             self.saying.say(f"there is no bundle {bundle[:60]!a} here")
 
     def _reference(self) -> dict[str, str]:
-        return {"bundle": self.studio.heuristic_reference(self.bundle.value)}
+        return {"bundle": self.studio.bundle_reference(self.bundle.value)}
 
     async def _open(self, name: str) -> None:
-        ui.navigate.to(f"/margins?bundle={name}")
+        ui.navigate.to(f"/margins?bundle={quote(name, safe='')}")
 
     def stop(self) -> None:
         """Everything that this page is waiting for."""
@@ -104,7 +111,8 @@ class Margins:
         else:
             self.certificate.set_content(f'<details class="us-more"><summary>Certificate</summary>{_table(issued)}</details>')
         with self.card:
-            ui.markdown(about["card"])
+            text("Its card: the words of whoever made it, not checked here", tag="h3")
+            text(about["card"] or "Nothing.", "us-card-text", "pre").props("tabindex=0")
 
     def _submit(self, task: str, tell: Callable[[Job], None], asked: ui.element) -> None:
         """asked: the button, which is not to be pressed again before it is over."""

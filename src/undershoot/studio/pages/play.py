@@ -9,7 +9,7 @@ from nicegui import ui
 from undershoot.errors import UndershootError
 from undershoot.studio.boards import Board
 from undershoot.studio.elements import EMIT_FILE, Choice, Field, box, button, markup, text
-from undershoot.studio.games import MOST_MOVES, Game
+from undershoot.studio.games import MOST_MOVES, Game, usual_depth
 from undershoot.studio.pages.known import KnownCard
 from undershoot.studio.pages.layout import Saying, page, puzzle_options
 from undershoot.studio.pages.solve import SolveCard
@@ -59,7 +59,8 @@ class Playing:
 
     def _controls(self) -> None:
         with box("us-row"):
-            self.depth = Field("Moves", "12", "number", "is-number", min=0, max=MOST_MOVES, data_do="depth")
+            usual = str(usual_depth(self.game.puzzle, 12))
+            self.depth = Field("Moves", usual, "number", "is-number", min=0, max=MOST_MOVES, data_do="depth")
             self.seed = Field("Seed", str(random.randrange(1000)), "number", "is-number", min=0, data_do="seed")
             with box("us-row").style("align-self: flex-end"):
                 button("Scramble", self.scramble, "is-main", "scramble")
@@ -123,6 +124,7 @@ class Playing:
         try:
             self.game.act(move)
         except UndershootError as error:
+            self.board.replace(self.game)
             self.saying.say(str(error))
             return
         self.board.push(self.game)

@@ -10,7 +10,7 @@ from nicegui import ui
 from undershoot.errors import UndershootError
 from undershoot.studio.boards import StillBoard
 from undershoot.studio.elements import EMIT_CHECKED, Choice, Field, badge, box, button, enable, escaped, markup, text
-from undershoot.studio.games import MOST_MOVES, Game, address
+from undershoot.studio.games import MOST_MOVES, Game, address, usual_depth
 from undershoot.studio.jobs import Job, Stage
 from undershoot.studio.pages.layout import Saying, page, puzzle_options
 from undershoot.studio.pages.solve import ALGORITHMS
@@ -30,7 +30,7 @@ async def race_page(studio: Studio, name: str, state: str) -> None:
             if state:
                 game.read(state)
             else:
-                game.scramble(20 if not game.puzzle.table.presses_commute else min(20, game.puzzle.table.actions), 1)
+                game.scramble(usual_depth(game.puzzle, 20), 1)
         except UndershootError as error:
             Saying().say(str(error))
             return
@@ -52,7 +52,7 @@ class Race:
                     ] = "Puzzle"
                 self.board = StillBoard(game.puzzle, game.state[0].tolist())
                 with box("us-row").style("align-items: flex-end"):
-                    self.depth = Field("Moves", "20", "number", "is-number", min=0, max=MOST_MOVES)
+                    self.depth = Field("Moves", str(usual_depth(game.puzzle, 20)), "number", "is-number", min=0, max=MOST_MOVES)
                     self.seed = Field("Seed", "1", "number", "is-number", min=0)
                     button("Scramble", self.scramble, name="scramble")
                     button("Any state", self.draw, name="draw")
@@ -123,6 +123,10 @@ class Race:
 
     def _show(self) -> None:
         self.saying.say("")
+        self.stop()  # a race from another state is none from this one
+        self.jobs = {}
+        self._told(None)
+        self.card.classes("us-hidden")
         self.board.show(self.game.state[0].tolist())
         self.board.run_method("address", address("race", self.game.name, self.game.text))
 

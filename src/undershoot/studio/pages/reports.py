@@ -12,7 +12,10 @@ from undershoot.studio.pages.layout import page
 from undershoot.studio.studio import Studio
 
 LEAD = "The paper's tables and figures, made anew: what each run of undershoot reproduce found."
-POLICY = "default-src 'none'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; font-src 'self'; sandbox"
+POLICY = (
+    "default-src 'none'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; font-src 'self'; form-action 'none'; "
+    "base-uri 'none'; frame-ancestors 'self'; sandbox"
+)
 """A report shows text, styles and pictures of its own folder; nothing in it runs, and nothing comes from elsewhere."""
 
 
@@ -42,4 +45,4 @@ def report_file(studio: Studio, name: str, path: str) -> Response:
         found = studio.folders.report_file(name, path)
     except UndershootError as error:
         return PlainTextResponse(str(error), status_code=404)
-    return FileResponse(found, headers={"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff"})
+    return FileResponse(found, headers={"Content-Security-Policy": POLICY})

@@ -6,7 +6,7 @@ from typing import Any
 from nicegui import ui
 
 from undershoot.errors import UndershootError
-from undershoot.studio.elements import Choice, Field, box, button, enable, figure, markup, said, text
+from undershoot.studio.elements import Choice, Field, box, button, enable, figure, markup, said, show, text
 from undershoot.studio.games import Game
 from undershoot.studio.jobs import Job, Stage
 from undershoot.studio.pages.known import KnownCard
@@ -22,7 +22,7 @@ class SolveCard:
     def __init__(self, studio: Studio, game: Game, found: Callable[[list[str]], None], known: KnownCard) -> None:
         self.studio, self.game, self.found, self.known = studio, game, found, known
         self.job: Job | None = None
-        self.start = b""
+        self.start, self.start_text = b"", ""
         self.quick: list[str] = []
         with box("us-card").props("data-card=solve"):
             text("Solve", tag="h2")
@@ -35,6 +35,7 @@ class SolveCard:
                 self.go = button("Solve", self.begin, "is-main", "solve")
                 self.end = button("Stop", self.stop, "is-stop", "stop")
             self.stage = text("", "us-soft")
+            self.about = text("", "us-soft us-about").props("data-say=about")
             self.bounds = markup("")
             self.figures = markup("", "us-figures")
             self.saying = markup("").props("data-say=solve")
@@ -55,18 +56,30 @@ class SolveCard:
         """The state is another one: what was said of an earlier one goes, unless it is on the way that was found."""
         if self.job is not None and self.job.is_over and self.game.found_from is None:
             self._clear()
+        elif self.job is not None:
+            self._say_where()
+
+    @property
+    def _is_here(self) -> bool:
+        return self.start == self.game.state.tobytes()
+
+    def _say_where(self) -> None:
+        """Beside another state, what the search says is of the one where it began; bounds stay on the way that it found."""
+        self.about.say("" if self._is_here else f"Of the state where this search began, {self.start_text}:")
+        show(self.bounds, self._is_here or self.game.found_from is not None)
 
     def _clear(self) -> None:
         for element in (self.bounds, self.figures, self.saying):
             element.set_content("")
         self.stage.say("")
+        self.about.say("")
 
     def begin(self) -> None:
         """Search from the state at hand."""
         if self.job is not None and not self.job.is_over:
             return
         self._clear()
-        self.start, self.quick = self.game.state.tobytes(), []
+        self.start, self.start_text, self.quick = self.game.state.tobytes(), self.game.text, []
         try:
             seconds = self.seconds.whole("the limit of seconds", 1, WHOLE_SECONDS)
             arguments = {
@@ -105,6 +118,7 @@ class SolveCard:
     def _told(self, job: Job) -> None:
         if job is not self.job:
             return
+        self._say_where()
         if not job.is_over:
             self.stage.say({"waiting": "in the queue", "running": job.event.get("phase", "starting")}[job.stage] + " …")
             self._show(job.event)
@@ -140,7 +154,7 @@ class SolveCard:
         )
         if upper is not None:
             words += f" A solution of cost {upper} was found on the way."
-            if self.quick and self.start == self.game.state.tobytes():
+            if self.quick and self._is_here:
                 self.found(self.quick)
         self.saying.set_content(said(words, "is-open"))
 
@@ -162,7 +176,7 @@ class SolveCard:
         )
         if result["optimality"] == "proven":
             self.known.prove(self.start, result["cost"])
-        if result["cost"] and self.start == self.game.state.tobytes():
+        if result["cost"] and self._is_here:
             self.found(result["actions"])
 
 

@@ -1,6 +1,8 @@
 """Train: a small training, seen as it goes, that can be stopped and gone on with."""
 
+import asyncio
 import re
+import tomllib
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -12,7 +14,7 @@ from undershoot.puzzles.definitions import definition_of
 from undershoot.studio.elements import Choice, Field, box, button, enable, escaped, figure, markup, said, text
 from undershoot.studio.jobs import Job, Stage
 from undershoot.studio.pages.layout import Saying, page, puzzle_options
-from undershoot.studio.studio import Studio
+from undershoot.studio.studio import RUNS, Studio
 
 LEAD = "A run keeps its recipe, metrics and checkpoints in the folder of runs; when it ends, its bundle is in all lists."
 RECIPES = {
@@ -83,7 +85,7 @@ class Training:
                 with box("us-row"):
                     text(name, "us-grow", "b")
                     job = self.studio.trainings.get(name)
-                    has_bundle = name in self.studio.bundle_paths()
+                    has_bundle = name in self.studio.folders.bundles()
                     words = (
                         job.stage.value
                         if job is not None and not job.is_over
@@ -94,8 +96,15 @@ class Training:
                     text(words, "us-small", "span")
                     button("Show", partial(self._show, name), name=f"show-{name}")
 
-    def _show(self, name: str) -> None:
+    async def _show(self, name: str) -> None:
         self.shown = name
+        self.wrong.say("")
+        if name not in self.studio.trainings:
+            try:
+                found = await self.studio.ask("curve", {"folder": str(self.studio.folders.training_folder(name).resolve())})
+                self.studio.metrics[name] = found["rows"]
+            except UndershootError as error:
+                self.wrong.say(str(error))
         self._refresh()
 
     def _new_name(self) -> str:
@@ -118,28 +127,28 @@ class Training:
         except UndershootError as error:
             self.wrong.say(str(error))
 
-    def go_on(self) -> None:
+    async def go_on(self) -> None:
         """With the run that is shown, from its last checkpoint."""
-        import tomllib
-
+        folders, name = self.studio.folders, self.shown
         try:
-            recipe = tomllib.loads((self.studio.folders.run_folder(self.shown) / "recipe.toml").read_text())
-            puzzle = str(recipe["puzzle"])
-            if f"{puzzle}.toml" in self.studio.folders.puzzle_files():
-                puzzle = f"{puzzle}.toml"
-            self._submit(self.shown, puzzle, "paper", [])
+            recipe = tomllib.loads((folders.training_folder(name) / "recipe.toml").read_text("utf-8"))
+            puzzle = await asyncio.to_thread(folders.puzzle_called, str(recipe["puzzle"]))
+            before = self.studio.trainings.get(name)
+            known = {} if before is None else before.arguments
+            self._submit(name, puzzle, known.get("recipe", ""), known.get("settings", []))
         except (UndershootError, OSError, ValueError, KeyError) as error:
             self.wrong.say(f"the run cannot go on: {error}")
 
     def _submit(self, name: str, puzzle: str, recipe: str, settings: list[str]) -> None:
-        current = self.studio.trainings.get(name)
+        current, folders = self.studio.trainings.get(name), self.studio.folders
         if current is not None and not current.is_over:
             raise UndershootError(f"the run {name!a} is under way")
         arguments = {
-            "puzzle": asdict(definition_of(self.studio.folders.puzzle(puzzle))),
-            "puzzle_name": puzzle,
-            "folder": str(self.studio.folders.run_folder(name).resolve()),
+            "puzzle": asdict(definition_of(folders.puzzle(puzzle))),
+            "puzzle_name": str(folders.puzzles / puzzle) if puzzle.endswith(".toml") else puzzle,
+            "folder": str(folders.training_folder(name).resolve()),
             "recipe": recipe,
+            "recipe_file": str(folders.run_folder(name) / "recipe.toml"),
             "settings": settings,
         }
         rows = self.studio.metrics.setdefault(name, [])
@@ -177,6 +186,8 @@ class Training:
         enable(self.stop_button, not is_over)
         enable(self.go_button, is_over and bool(self.shown) and not self._has_ended(job))
         self._show_metrics(rows)
+        self.saying.set_content("")
+        self.stage.say("")
         if job is not None:
             self._say_stage(job)
         if state[3] != was_stage:
@@ -184,7 +195,7 @@ class Training:
 
     def _has_ended(self, job: Job | None) -> bool:
         is_finished = job is not None and job.result is not None and bool(job.result["is_finished"])
-        return is_finished or self.shown in self.studio.bundle_paths()
+        return is_finished or self.shown in self.studio.folders.bundles()
 
     def _say_stage(self, job: Job) -> None:
         if job.stage is Stage.FAILED:
@@ -192,14 +203,12 @@ class Training:
         elif job.stage is Stage.DONE and job.result is not None:
             if job.result["is_finished"]:
                 known = "Nothing is known about overestimates until it is calibrated."
-                words = f"Finished. The bundle {self.shown} is in all lists. {known}"
+                words = f"Finished. The bundle {RUNS}{self.shown} is in all lists. {known}"
                 self.saying.set_content(said(words))
             else:
                 self.saying.set_content(
                     said(f"Stopped at step {job.result['steps']:,} of {job.result['of']:,}, with a checkpoint.", "is-open")
                 )
-        else:
-            self.saying.set_content("")
         words = {"waiting": "in the queue …", "running": job.event.get("text", "training …")}.get(job.stage, "")
         self.stage.say(words)
 

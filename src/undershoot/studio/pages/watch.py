@@ -8,8 +8,8 @@ from nicegui import ui
 from undershoot.errors import UndershootError
 from undershoot.studio.boards import StillBoard
 from undershoot.studio.charts import SearchMap
-from undershoot.studio.elements import Choice, Field, badge, box, button, escaped, figure, markup, said, text
-from undershoot.studio.games import Game
+from undershoot.studio.elements import Choice, Field, badge, box, button, enable, escaped, figure, markup, said, text
+from undershoot.studio.games import Game, usual_depth
 from undershoot.studio.jobs import Job, Stage
 from undershoot.studio.pages.layout import Saying, page
 from undershoot.studio.studio import Studio
@@ -71,15 +71,19 @@ class Watching:
                 self.seed = Field("Seed", "1", "number", "is-number", min=0)
                 self.heuristic = Choice("Heuristic", {"base": "base"}, "base", classes="is-wide")
                 button("Search", self.search, "is-main", "search")
+                self.end = button("Stop", self._leave, "is-stop", "stop")
             self.saying = Saying()
             self.progress = markup("")
         self.place = box("us-stack")
+        enable(self.end, False)
         ui.context.client.on_delete(self._leave)
         ui.timer(0.05, self._load, once=True)
 
     async def _load(self) -> None:
         try:
             game = Game(self.studio.folders.puzzle(self.puzzle.value), self.puzzle.value)
+            if self.depth.value.isdigit() and (most := usual_depth(game.puzzle, int(self.depth.value))) < int(self.depth.value):
+                self.depth.set(str(most))
             arguments = {
                 "puzzle": game.definition,
                 "state": game.state[0].tolist(),
@@ -137,19 +141,24 @@ class Watching:
     def _told(self, job: Job) -> None:
         if job is not self.job:
             return
+        enable(self.end, not job.is_over)
         if job.stage is Stage.DONE and job.result is not None:
             self.progress.set_content("")
             self._show(job.result)
         elif job.stage is Stage.FAILED:
             self.progress.set_content("")
             self.saying.say(job.error)
-        elif job.stage is not Stage.STOPPED:
+        elif job.stage is Stage.STOPPED:
+            self.progress.set_content("")
+            self.saying.say("Stopped.", "is-open")
+        else:
             words = escaped(job.event.get("text", "in the queue" if job.stage is Stage.WAITING else "starting"))
             self.progress.set_content(f'<div class="us-small">{words} …</div><div class="us-progress is-busy"><i></i></div>')
 
     def _show(self, result: dict[str, Any]) -> None:
         self.recordings = result["recordings"]
-        puzzle = self.studio.folders.puzzle(result.get("puzzle", self.shown_puzzle))
+        name = result.get("puzzle", self.shown_puzzle)
+        puzzle = self.studio.folders.puzzle(name)
         self.tabs: dict[int, ui.element] = {}
         self.place.clear()
         with self.place:
@@ -172,6 +181,11 @@ class Watching:
                     self.verdict = markup("")
             with map_place:
                 self.map = SearchMap(self.recordings[0], board)
+        if name != self.puzzle.value and "puzzle" in result:  # an example brings its own
+            self.puzzle.offer({**self.puzzle.options, name: name}, name)
+            self.state = ""
+            with self.place:
+                ui.timer(0.05, self._load, once=True)
         self._choose(0)
 
     def _choose(self, number: int) -> None:

@@ -18,6 +18,7 @@ HOMES = {
     "check": "bundles",
     "train": "training",
     "recipes": "training",
+    "curve": "training",
 }
 
 

@@ -10,7 +10,7 @@ from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.both import improve
 from undershoot.search.glimpses import Glimpse
 from undershoot.search.options import Algorithm, SearchOptions
-from undershoot.search.results import Result
+from undershoot.search.results import Result, Status
 from undershoot.search.solving import choose
 from undershoot.search.solving import solve as search
 from undershoot.studio.tasks import Tell
@@ -73,9 +73,16 @@ def _meet(puzzle: Puzzle, state: States, heuristic: Heuristic, options: SearchOp
 def statement(result: Result) -> str:
     """What is proven, in a sentence or two."""
     if result.cost is None:
-        ended = result.status.sentence
+        ended = _ended(result.status)
         return f"{ended[0].upper()}{ended[1:]}. No solution costs less than {result.lower_bound}."
     gap = result.cost - result.lower_bound
     rest = "" if gap == 0 else f" No solution costs less than {result.lower_bound}."
-    stopped = "" if not result.status.is_limit else f" The search {result.status.sentence}."
+    stopped = "" if not result.status.is_limit else f" The search {_ended(result.status)}."
     return f"Cost {result.cost}: {result.optimality}.{rest}{stopped}"
+
+
+def _ended(status: Status) -> str:
+    """How a search ended, and what would let it go on, by the words of the page."""
+    advice = {Status.BUDGET: "allow more expansions", Status.TIME: "allow more seconds"}
+    advice[Status.MEMORY] = "start the studio with a larger --max-memory"
+    return f"{status.sentence.partition(';')[0]}; {advice[status]}" if status in advice else status.sentence
