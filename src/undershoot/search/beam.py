@@ -65,7 +65,7 @@ class Beam:
             np.zeros(MOST_FOUND, dtype=np.int64),
         )
         self.rows = FIRST_ROWS
-        self.width = FIRST_WIDTH
+        self.width, self.most_width = FIRST_WIDTH, MOST_WIDTH
         self.was_cut = True
         """Whether a run had to leave out what a wider one would keep."""
 
@@ -87,7 +87,7 @@ class Beam:
         """Search; control comes back after each slice. It ends when a wider beam would not fit into memory, or would keep
         nothing that this one did not."""
         run = 0
-        while self.was_cut and self.width * self.bytes_a_state < self.memory and self.width <= MOST_WIDTH:
+        while self.was_cut and self.width * self.bytes_a_state < self.memory and self.width <= self.most_width:
             run, self.was_cut = run + 1, False
             yield from self._run(run)
             self.width *= 2
