@@ -387,6 +387,21 @@ def test_settings_of_numba_in_the_working_folder_are_not_read(tmp_path: Path, se
     assert (tmp_path / "thesis.tex").read_text() == "mine"
 
 
+def test_settings_of_numba_that_come_later_are_not_read_either(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    program = (
+        "from pathlib import Path\nimport undershoot as us\nimport undershoot.kernels\ntiles = us.puzzle('tiles-2x3')\n"
+        "Path('.numba_config.yaml').write_text('chrome_trace: thesis.tex\\ndisable_jit: 1')\n"
+        "import numba\nassert numba.njit(lambda x: x + 1)(1) == 2\nassert not numba.config.DISABLE_JIT\n"
+        "print(us.solve(tiles, tiles.parse('1 2 3 / 0 4 5'), us.heuristic(tiles, 'base')).cost)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=os.environ | HERE, capture_output=True, text=True, check=False
+    )
+    assert ended.stdout == "2\n", ended.stderr
+    assert (tmp_path / "thesis.tex").read_text() == "mine"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc to see how far processes are")
 def test_ctrl_c_ends_every_long_command_with_one_line_and_130(tmp_path: Path) -> None:
     environment = {**os.environ, **HERE, "UNDERSHOOT_CACHE_DIR": str(tmp_path / "cache")}

@@ -1,5 +1,6 @@
 """The move tables applied to many states at once: by numba on the CPU, by torch on any device."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,5 +18,6 @@ if SETTINGS.exists():
 import numba  # noqa: E402
 
 _settings: Any = numba.config
+_settings._config_fname = os.devnull  # it would look for such a file again whenever it compiles
 if _settings.DISABLE_JIT:
     raise UndershootError("numba is told not to compile, and nothing here works without: unset NUMBA_DISABLE_JIT")

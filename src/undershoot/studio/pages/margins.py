@@ -188,9 +188,7 @@ class Margins:
         found = job.result
         words = f"{found['checked']:,} of {found['states']:,} {found['what']} checked, "
         words += f"{found['violations']:,} above their true cost. "
-        words += (
-            "Proven: it never overestimates." if found["is_proven"] else "It does not pass: " + "; ".join(found["differing"])
-        )
+        words += found["sentence"] if found["is_proven"] else "It does not pass: " + "; ".join(found["differing"])
         self.checked.set_content(
             said(words, "is-proven" if found["passed"] else "is-wrong")
             + '<div class="us-figures" style="margin-top:.8rem">'

@@ -6,7 +6,7 @@ from typing import Any
 from nicegui import ui
 
 from undershoot.errors import UndershootError
-from undershoot.studio.elements import Choice, Field, box, button, enable, figure, markup, said, show, text
+from undershoot.studio.elements import Choice, Field, box, button, enable, escaped, figure, markup, said, show, text
 from undershoot.studio.games import Game
 from undershoot.studio.jobs import Job, Stage
 from undershoot.studio.pages.known import KnownCard
@@ -22,7 +22,7 @@ class SolveCard:
     def __init__(self, studio: Studio, game: Game, found: Callable[[list[str]], None], known: KnownCard) -> None:
         self.studio, self.game, self.found, self.known = studio, game, found, known
         self.job: Job | None = None
-        self.start, self.start_text = b"", ""
+        self.start, self.start_text, self.searched_with = b"", "", ""
         self.quick: list[str] = []
         with box("us-card").props("data-card=solve"):
             text("Solve", tag="h2")
@@ -80,6 +80,7 @@ class SolveCard:
             return
         self._clear()
         self.start, self.start_text, self.quick = self.game.state.tobytes(), self.game.text, []
+        self.searched_with = self.heuristic.value
         try:
             seconds = self.seconds.whole("the limit of seconds", 1, WHOLE_SECONDS)
             arguments = {
@@ -163,9 +164,9 @@ class SolveCard:
         over = result["overestimates"]
         more = f" On {over} of the states of this solution the heuristic overestimates." if over else ""
         name = {"astar": "A*", "ida": "IDA*", "both": "both bounds at once"}[result["algorithm"]]
+        by = f"{name}; {escaped(self.searched_with)}: {result['sentence']}"
         self.saying.set_content(
-            said(result["statement"] + more, kind)
-            + f'<div class="us-small" style="margin-top:.5rem">{name}; {self.heuristic.value}: {result["sentence"]}</div>'
+            said(result["statement"] + more, kind) + f'<div class="us-small" style="margin-top:.5rem">{by}</div>'
         )
         self.bounds.set_content(bounds(result["lower_bound"], result["cost"]))
         self.figures.set_content(

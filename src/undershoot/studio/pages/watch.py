@@ -51,6 +51,7 @@ class Watching:
     def __init__(self, studio: Studio, name: str, state: str) -> None:
         self.studio, self.name, self.state = studio, name, state
         self.job: Job | None = None
+        self.game: Game | None = None
         self.recordings: list[dict[str, Any]] = []
         with box("us-row").style("align-items: stretch"):
             for key, (title, words) in EXAMPLES.items():
@@ -120,7 +121,7 @@ class Watching:
                     "state": game.state[0].tolist(),
                     "heuristics": {heuristic: self.studio.heuristic_reference(heuristic)},
                 },
-                game.name,
+                game,
             )
         except UndershootError as error:
             self.saying.say(str(error))
@@ -128,14 +129,15 @@ class Watching:
     def example(self, key: str) -> None:
         """Made now: trained, calibrated, and a state found that shows it."""
         try:
-            self._submit("example", {"example": key}, "")
+            self._submit("example", {"example": key}, None)
         except UndershootError as error:
             self.saying.say(str(error))
 
-    def _submit(self, task: str, arguments: dict[str, Any], name: str) -> None:
+    def _submit(self, task: str, arguments: dict[str, Any], game: Game | None) -> None:
+        """game: what is searched; None for an example, which brings its puzzle."""
         self._leave()
         self.saying.say("")
-        self.shown_puzzle = name
+        self.game = game
         self.job = self.studio.jobs.submit(task, task, arguments, self._told, 300)
 
     def _told(self, job: Job) -> None:
@@ -157,8 +159,7 @@ class Watching:
 
     def _show(self, result: dict[str, Any]) -> None:
         self.recordings = result["recordings"]
-        name = result.get("puzzle", self.shown_puzzle)
-        puzzle = self.studio.folders.puzzle(name)
+        puzzle = self.game.puzzle if self.game is not None else self.studio.folders.puzzle(result["puzzle"])
         self.tabs: dict[int, ui.element] = {}
         self.place.clear()
         with self.place:
@@ -181,7 +182,8 @@ class Watching:
                     self.verdict = markup("")
             with map_place:
                 self.map = SearchMap(self.recordings[0], board)
-        if name != self.puzzle.value and "puzzle" in result:  # an example brings its own
+        name = result.get("puzzle", self.puzzle.value)
+        if name != self.puzzle.value:  # an example brings its own
             self.puzzle.offer({**self.puzzle.options, name: name}, name)
             self.state = ""
             with self.place:
