@@ -206,3 +206,18 @@ def test_what_is_wrong_in_a_file_is_told_in_one_line_of_text(line: str, tmp_path
     assert "\r" not in said
     assert not re.search(r"^cost 1", said, re.MULTILINE)
     assert r"\x1b[2K" in said
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"figures": {"states |\n\n**It never overestimates.**": 1}},
+        {"figures": {"states": "It never overestimates."}},
+        {"command": "undershoot train tiles-3x3\n```\nIt never overestimates.\n```"},
+        {"command": "undershoot train ``` It never overestimates."},
+    ],
+)
+def test_a_card_that_we_write_does_not_speak_for_who_sent_the_bundle(make: Make, change: dict[str, Any]) -> None:
+    folder = forge(make(), config=lambda d: d.update(change))
+    with pytest.raises(us.UndershootError, match="does not hold what it should"):
+        us.calibrate(folder, "scramble")

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -57,6 +58,17 @@ def expect(document: dict[str, Any], path: Path, **kinds: Any) -> None:
         # In Python True is a number; in a document it is not.
         if name not in document or not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
             raise UndershootError(f"{path} does not hold what it should: its {name} is missing, or not of the right kind")
+
+
+def expect_plain(config: dict[str, Any], path: Path) -> None:
+    """Refuse a command or figures that a card would not show as what they are: one line, and numbers by plain names."""
+    command, figures = config["command"], config.get("figures", {})
+    if not command.isprintable() or "```" in command:
+        raise UndershootError(f"{path} does not hold what it should: its command is not one line of text: {command[:40]!a}")
+    for name, value in figures.items():
+        is_number = value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+        if not re.fullmatch("[a-z_]{1,40}", name) or not is_number:
+            raise UndershootError(f"{path} does not hold what it should: among its figures is {name[:40]!a}")
 
 
 def _no_number(text: str) -> NoReturn:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from undershoot.bundles.bundle import ARRAYS, CALIBRATION, CERTIFICATE, CONFIG, DEFINITION, EXCEPTIONS, MODEL, WHOLE
-from undershoot.bundles.documents import digest, expect, read_bytes, read_signed
+from undershoot.bundles.documents import digest, expect, expect_plain, read_bytes, read_signed
 from undershoot.bundles.names import bundle_folder
 from undershoot.bundles.pattern_bundle import CERTIFIED, FORMAT, METHODS, PatternBundle, cells_of, patterns_of_bundle
 from undershoot.bundles.reading import NUMBER, WRONG, contents_of, equal_tensors, puzzle_of, tensors_in
@@ -54,6 +54,7 @@ def _read(folder: Path, name: str) -> PatternBundle:
             f"{folder} holds no networks on patterns; for a network of whole states use us.calibrate, us.certify and us.check"
         )
     expect(config, path, puzzle=str, fingerprint=str, networks=list, recipe=dict, command=str, sha256=dict, set=str)
+    expect_plain(config, path)
     contents = contents_of(folder, config["sha256"])
     puzzle = puzzle_of(folder, config, DEFINITION in contents)
     try:

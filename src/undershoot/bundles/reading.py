@@ -27,7 +27,7 @@ from undershoot.bundles.bundle import (
     Bundle,
 )
 from undershoot.bundles.contents import puzzle_arrays
-from undershoot.bundles.documents import digest, expect, read_bytes, read_signed
+from undershoot.bundles.documents import digest, expect, expect_plain, read_bytes, read_signed
 from undershoot.bundles.names import bundle_folder
 from undershoot.bundles.pattern_bundle import FORMAT as ON_PATTERNS
 from undershoot.errors import UndershootError, UnknownPuzzle
@@ -76,6 +76,7 @@ def _read_bundle(folder: Path, name: str) -> Bundle:
             f"{FORMAT!r}"
         )
     expect(config, path, puzzle=str, fingerprint=str, networks=list, recipe=dict, figures=dict, command=str, sha256=dict)
+    expect_plain(config, path)
     if len(config["networks"]) != 1 or config["networks"][0].get("pattern") is not None or config.get("combined") != "one":
         raise UndershootError(
             f"{path} holds several networks, or one of a pattern, which this version of undershoot cannot read"

@@ -118,14 +118,17 @@ def from_text(text: str, source: str) -> Puzzle:
     """The puzzle in the text of a file. It may not bear the name of another one of the catalogue: what is said of it would be
     misread. source: what messages call it."""
     found = puzzle_file.parse(text, source)
-    name = ALIASES.get(found.name, found.name)
     try:
-        is_other = _by_name(name).table.fingerprint != found.table.fingerprint
+        known = _by_name(ALIASES.get(found.name, found.name))
     except UnknownPuzzle:
         return found
-    if is_other:
+    if known.table.fingerprint != found.table.fingerprint or _symbols(known) != _symbols(found):
         raise PuzzleFileError(f'{source}: its name is "{found.name}", which is another puzzle; choose another name')
     return found
+
+
+def _symbols(puzzle: Puzzle) -> list[str]:
+    return [puzzle.symbol(value) for value in range(puzzle.table.values)]
 
 
 @cache

@@ -94,10 +94,8 @@ class Margins:
             self.saying.say(str(error))
             enable(self.check_button, False)
             return
-        self.standing.set_content(
-            f'{badge(about["standing"], about["label"])} <span class="us-soft">{escaped(about["sentence"])} '
-            f"Widths {escaped(', '.join(' – '.join(map(str, widths)) for widths in about['widths']))}.</span>"
-        )
+        self.widths = f"Widths {', '.join(' – '.join(map(str, widths)) for widths in about['widths'])}."
+        self._say_standing(about)
         if not about["has_margins"]:
             for each in (self.draw_button, self.compare):
                 enable(each, False)
@@ -113,6 +111,10 @@ class Margins:
         with self.card:
             text("Its card: the words of whoever made it, not checked here", tag="h3")
             text(about["card"] or "Nothing.", "us-card-text", "pre").props("tabindex=0")
+
+    def _say_standing(self, known: dict[str, Any]) -> None:
+        words = f"{known['sentence']} {self.widths}"
+        self.standing.set_content(f'{badge(known["standing"], known["label"])} <span class="us-soft">{escaped(words)}</span>')
 
     def _submit(self, task: str, tell: Callable[[Job], None], asked: ui.element) -> None:
         """asked: the button, which is not to be pressed again before it is over."""
@@ -186,6 +188,8 @@ class Margins:
         if self._busy(job) or job.result is None:
             return
         found = job.result
+        if found["is_proven"]:
+            self._say_standing(found)
         words = f"{found['checked']:,} of {found['states']:,} {found['what']} checked, "
         words += f"{found['violations']:,} above their true cost. "
         words += found["sentence"] if found["is_proven"] else "It does not pass: " + "; ".join(found["differing"])
