@@ -355,7 +355,7 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
 def test_a_disk_that_is_full_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path / "full", TINY.to_dict())
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
@@ -366,7 +366,7 @@ def test_a_disk_that_is_full_is_said_so(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_report_that_cannot_be_written_is_said_so(
     finished: Store, small_items: list[Item], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("undershoot.experiments.figures.written_atomically", full)

@@ -212,7 +212,7 @@ def test_folding_takes_the_least_over_the_places_of_the_cursor() -> None:
         ("lights-out-3x3", "all", "algebra"),
         ("tiles-3x3", "4-4+inverse", "depends on where the cursor is"),
         ("tiles-4x4", "6-6-3+all", "all cannot stand beside sums"),
-        ("tiles-4x4", "6-6-3+reflected+reflected", "says how to look, once each"),
+        ("tiles-4x4", "6-6-3+reflected+reflected", "more than once"),
         ("tiles-4x4", "0-15", "in sets of 1 or more"),
         ("tiles-5x5", "1 2 31", "no piece of tiles-5x5"),
     ],

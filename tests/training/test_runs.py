@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save
 
 import commands
 import undershoot as us
@@ -322,3 +324,23 @@ def test_a_short_recipe_file_gets_the_usual_depth_of_its_puzzle(tmp_path: Path) 
     path.write_text('puzzle = "lights-out-3x3"\nbatch = 64\n[curriculum]\nstates = 10\n')
     plan = recipe(us.puzzle("lights-out-3x3"), str(path))
     assert (plan.batch, plan.curriculum.states, plan.curriculum.max_depth) == (64, 10, 9)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seconds": float("nan")}, {"evaluation_seconds": float("inf")}, {"depth": 10**30}, {"depth": -5}, {"solve_rate": 2.0}],
+)
+def test_a_position_that_no_run_comes_to_is_damage(tmp_path: Path, change: dict[str, Any]) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    run = Run(tmp_path, TILES, small())
+    train(puzzle, small(), run)
+    *others, last = sorted(run.checkpoints.iterdir())
+    with safe_open(last, framework="numpy") as file:
+        metadata, tensors = dict(file.metadata()), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    metadata.pop("sha256")
+    metadata["position"] = json.dumps({**json.loads(metadata["position"]), **change})
+    metadata["sha256"] = checkpoints._digest(tensors, metadata)
+    last.write_bytes(save(tensors, metadata))
+    with pytest.warns(UserWarning, match="it does not say how far the run has come"):
+        train(puzzle, small(), Run(tmp_path, TILES, small(), resume=True))
+    assert others

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 import warnings
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from undershoot.arrays import AnyArray
 from undershoot.errors import UndershootError
 from undershoot.files import written_atomically
 from undershoot.training.networks import Flat
+from undershoot.training.recipe import MOST_DEPTH
 
 FORMAT = "undershoot checkpoint 1"
 KEPT = 3
@@ -152,9 +154,20 @@ def _read(path: Path, recipe: dict[str, Any], size: int) -> tuple[dict[str, AnyA
     fits = set(position) == set(kinds) and all(
         isinstance(value, kinds[name]) and not isinstance(value, bool) for name, value in position.items()
     )
-    if not fits or position["step"] != step_of(path):
+    if not fits or position["step"] != step_of(path) or not _is_possible(Position(**position)):
         raise UndershootError(f"the checkpoint {path} is damaged: it does not say how far the run has come")
     return tensors, Position(**position)
+
+
+def _is_possible(position: Position) -> bool:
+    """Whether a run can have come to it."""
+    spent = (position.seconds, position.evaluation_seconds)
+    rate, depths = position.solve_rate, (position.depth, position.solved_depth or 1)
+    return (
+        all(0 <= depth <= MOST_DEPTH for depth in depths)
+        and all(0 <= seconds < math.inf for seconds in spent)
+        and (rate is None or 0 <= rate <= 1)
+    )
 
 
 def _json(path: Path, metadata: dict[str, str], name: str) -> dict[str, Any]:

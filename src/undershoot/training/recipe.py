@@ -16,6 +16,8 @@ from undershoot.kernels.scrambles import ScrambleRule
 
 WARM_UP = 200
 """Steps over which the learning rate of a cosine rises."""
+MOST_DEPTH = 1000
+"""Of a curriculum."""
 
 
 class Loss(StrEnum):
@@ -63,8 +65,8 @@ class Curriculum:
     """At the last depth, whatever it is."""
 
     def __post_init__(self) -> None:
-        _range("curriculum.first_depth", self.first_depth, 1, 1000)
-        _range("curriculum.max_depth", self.max_depth, self.first_depth, 1000)
+        _range("curriculum.first_depth", self.first_depth, 1, MOST_DEPTH)
+        _range("curriculum.max_depth", self.max_depth, self.first_depth, MOST_DEPTH)
         _range("curriculum.threshold", self.threshold, 0, 1)
         _range("curriculum.states", self.states, 1, 1_000_000)
         _range("curriculum.interval", self.interval, 1, 10**9)
