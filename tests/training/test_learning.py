@@ -148,6 +148,10 @@ def test_the_first_layer_gives_what_the_dense_layer_gives(name: str) -> None:
     assert sparse.gradient.abs().sum() > 0
 
 
+HIDDEN = (96, 96, 64)
+"""Large enough for spaces of some hundred states."""
+
+
 @cache
 def explored(name: str) -> tuple[Puzzle, DistanceTable]:
     return us.puzzle(name), explore(us.puzzle(name))
@@ -156,7 +160,7 @@ def explored(name: str) -> tuple[Puzzle, DistanceTable]:
 @cache
 def mse_after(name: str, steps: int) -> NeuralHeuristic:
     puzzle = us.puzzle(name)
-    return NeuralHeuristic(puzzle, train(puzzle, replace(recipe(puzzle, "mse"), steps=steps)).network)
+    return NeuralHeuristic(puzzle, train(puzzle, replace(recipe(puzzle, "mse"), hidden=HIDDEN, steps=steps)).network)
 
 
 @pytest.mark.parametrize(("name", "farthest", "steps"), [("tiles-2x3", 6, 3000), ("lights-out-3x3", 9, 5000)])
@@ -169,7 +173,7 @@ def test_it_learns(name: str, farthest: int, steps: int) -> None:
         return float(np.abs(values - true_cost).mean())
 
     states = near.states_of_rows(0, near.states)
-    untrained = Parameters((puzzle.encoding.width, 256, 256, 128, 1), "cpu")
+    untrained = Parameters((puzzle.encoding.width, *HIDDEN, 1), "cpu")
     untrained.initialise(0)
     assert error(NeuralHeuristic(puzzle, untrained.network()).raw(states)) > 2
     assert error(mse_after(name, steps).raw(states)) < 0.5
@@ -177,7 +181,7 @@ def test_it_learns(name: str, farthest: int, steps: int) -> None:
 
 def test_the_papers_recipe_stays_lower_than_plain_squared_error() -> None:
     puzzle, distances = explored("lights-out-3x3")
-    paper = train(puzzle, replace(recipe(puzzle), steps=2000))
+    paper = train(puzzle, replace(recipe(puzzle), hidden=HIDDEN, steps=2000))
     low = survey(NeuralHeuristic(puzzle, paper.network), distances)
     high = survey(mse_after("lights-out-3x3", 5000), distances)
     assert low.mean_h < low.mean_true - 1 < high.mean_h
