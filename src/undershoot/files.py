@@ -123,6 +123,14 @@ def written_atomically(path: Path, follow_links: bool = True) -> Iterator[Binary
         raise
 
 
+def remove_leftovers(path: Path) -> None:
+    """Remove the temporary files of processes that died while they wrote this one."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        with suppress(OSError):
+            if time.time() - left.lstat().st_mtime > LONG_AGO:
+                left.unlink()
+
+
 def check_writable(path: Path, as_folder: bool = False) -> None:
     """OSError if no file (or folder) can be written there; nothing is left behind."""
     place = _behind_links(path)

@@ -257,3 +257,8 @@ class Heuristic(Protocol):
 
     def __call__(self, states: States) -> F32:
         """float32[B] for states uint8[B, n]; 0 for goals."""
+
+
+def one_line(heuristic: Heuristic) -> str:
+    """For whoever prints it: what it is called, and what is known of it, but not what it holds."""
+    return f"<{type(heuristic).__name__} {heuristic.name}: {heuristic.guarantee}>"

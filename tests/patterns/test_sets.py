@@ -106,3 +106,52 @@ def test_no_table_is_said_to_be_made_where_that_failed(tmp_path: Path) -> None:
     done = undershoot("solve", str(path), "--random", "1")
     assert "taking base" in done.stderr
     assert "made first" not in done.stdout
+
+
+def test_what_is_wrong_with_a_name_is_said_before_tables_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undershoot.pattern_tables.cache.make_table", lambda *_: pytest.fail("a table was made"))
+    tiles = us.puzzle("tiles-3x3")
+    for name, says in (("patterns:3-5+mirror", 'no heuristic "mirror"'), ("patterns:3-5+patterns:9-9", "is 18 tiles")):
+        with pytest.raises(UndershootError, match=says):
+            us.heuristic(tiles, name)
+
+
+def test_tables_of_a_named_set_keep_to_the_memory_that_is_given_too() -> None:
+    refused = undershoot("solve", "tiles-4x4", "--random", "1", "--heuristic", "patterns:6-6-3", "--max-memory", "10M", code=2)
+    assert "the tables of 6-6-3 take" in refused.stderr
+    assert "10.5 MB may be used (--max-memory)" in refused.stderr
+
+
+def test_the_list_shows_a_shared_table_once() -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    us.patterns(puzzle, "4-4")
+    (first,) = (row for row in json.loads(undershoot("patterns", "cube-3x3", "--json").stdout)["sets"][:1])
+    assert first["set"] == "corners+6+6"
+    assert first["table_of"] == [first["patterns"][0], first["patterns"][1], first["patterns"][1]]
+    assert f"as {first['patterns'][1]}" in undershoot("patterns", "cube-3x3").stdout
+
+
+@pytest.mark.parametrize(("name", "chosen", "twice"), [("cube-3x3", "UF RU FU", "UF"), ("topspin-8-4", "1 1 2", "1")])
+def test_a_piece_that_came_twice_is_named(name: str, chosen: str, twice: str) -> None:
+    with pytest.raises(UndershootError, match=f"follows different pieces; {twice} came twice"):
+        pattern_set(us.puzzle(name), chosen)
+
+
+def test_heuristics_and_tables_are_printed_in_a_line() -> None:
+    tiles = us.puzzle("tiles-3x3")
+    halves = us.patterns(tiles, "4-4+reflected")
+    assert repr(halves) == "<PatternHeuristic patterns 4-4+reflected: never overestimates>"
+    for one in (tiles, tiles.table, halves.tables[0], us.oracle(tiles), us.load("tiles-4x4"), us.heuristic(tiles, "learned")):
+        assert len(repr(one)) < 100
+
+
+def test_progress_that_cannot_be_called_is_refused() -> None:
+    progress: Any = "x"
+    with pytest.raises(UndershootError, match="progress is a function"):
+        us.patterns(us.puzzle("tiles-2x3"), "2-3", progress=progress)
+
+
+@pytest.mark.parametrize("given", [{"max_expanded": True}, {"max_expanded": "5"}, {"weight": "2"}, {"max_seconds": [1]}])
+def test_limits_of_other_kinds_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(UndershootError, match="number is needed"):
+        us.SearchOptions(**given)

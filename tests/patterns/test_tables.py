@@ -1,5 +1,7 @@
 """Tables of patterns: right on whole spaces, and nothing wrong gets through the verification."""
 
+import os
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 
 import undershoot as us
 from planted import cut_off, missing, one, region_down
+from undershoot import trust
 from undershoot.arrays import U8
 from undershoot.heuristics.patterns import pattern_heuristic
 from undershoot.kernels.guides import values_of
@@ -17,7 +20,7 @@ from undershoot.pattern_tables.making import make_entries
 from undershoot.pattern_tables.packing import AT_ONCE, MOST_HALF, can_pack, pack, packed_size, unpack
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.sets import pattern_set
-from undershoot.pattern_tables.tables import fold, make_table
+from undershoot.pattern_tables.tables import PatternTable, fold, make_table
 from undershoot.pattern_tables.verification import WrongPatternTable, verify_entries
 from undershoot.puzzles.pieces import pieces_of
 
@@ -144,6 +147,48 @@ def test_a_cached_table_counts_only_if_this_installation_made_it(tmp_path: Path,
     cache.save(path, forged)
     assert (cache.table_of(pattern, puzzle.name, tmp_path).entries == made.entries).all()
     assert "did not make it" in str(recwarn.pop().message)
+
+
+def test_two_users_of_a_cache_each_make_a_table_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    pattern = pattern_set(puzzle, "3-5").patterns[0]
+    path = cache.path_of(pattern, puzzle.name, tmp_path)
+    for user, is_there in (("one", False), ("other", False), ("one", True), ("other", True)):
+        monkeypatch.setenv("UNDERSHOOT_STATE_DIR", str(tmp_path / user))
+        monkeypatch.setattr(trust, "_of_this_process", set())
+        assert (cache.cached_seconds(pattern, puzzle.name, tmp_path) is not None) == is_there
+        with warnings.catch_warnings():
+            warnings.simplefilter("error" if is_there else "ignore")
+            assert (cache.table_of(pattern, puzzle.name, tmp_path).cached == path) == is_there
+
+
+def test_where_nothing_can_be_cached_it_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    (tmp_path / "file").write_text("")
+    said: list[str] = []
+
+    def made(pattern: Pattern, *_: object) -> PatternTable:
+        said.append("made")
+        return make_table(pattern)
+
+    monkeypatch.setattr(cache, "make_table", made)
+    monkeypatch.setattr(warnings, "warn", lambda message, **_: said.append(message))
+    cache.table_of(pattern_set(puzzle, "3-5").patterns[0], puzzle.name, tmp_path / "file")
+    assert said[1:] == ["made"]
+    assert "made for this process alone" in said[0]
+
+
+def test_what_a_kill_left_beside_a_table_is_removed_later(tmp_path: Path) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    pattern = pattern_set(puzzle, "3-5").patterns[0]
+    path = cache.path_of(pattern, puzzle.name, tmp_path)
+    path.parent.mkdir()
+    old, new = (path.parent / f".{path.name}.{end}" for end in ("abcdefgh", "ijklmnop"))
+    for left in (old, new):
+        left.write_bytes(b"half a table")
+    os.utime(old, (0, 0))
+    cache.table_of(pattern, puzzle.name, tmp_path)
+    assert [old.exists(), new.exists()] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from undershoot.bundles.documents import read_signed
 from undershoot.bundles.names import LEARNED, bundle_folder
 from undershoot.bundles.pattern_reading import is_pattern_bundle, read_pattern_bundle
 from undershoot.bundles.reading import read_bundle
-from undershoot.errors import UndershootError, what_came
+from undershoot.errors import SpaceTooLarge, UndershootError, what_came
 from undershoot.files import put_back
 from undershoot.guarantees import Guarantee, Heuristic, Standing
 from undershoot.heuristics.calibrated import CalibratedHeuristic
@@ -19,9 +19,10 @@ from undershoot.heuristics.combined import Largest
 from undershoot.heuristics.learned_patterns import LearnedPatterns
 from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.heuristics.patterns import PatternHeuristic, pattern_heuristic
+from undershoot.oracles.size import bytes_text
 from undershoot.pattern_tables.cache import cached_seconds
 from undershoot.pattern_tables.looks import distinct_patterns
-from undershoot.pattern_tables.sets import PatternSet, is_part_of_set, pattern_set
+from undershoot.pattern_tables.sets import PatternSet, is_part_of_set, memory_of, pattern_set
 from undershoot.pattern_tables.tables import AUTO, CUDA_FROM
 from undershoot.puzzles import catalogue
 from undershoot.puzzles.pieces import pieces_of
@@ -108,11 +109,13 @@ def heuristic(
         put_back(Path(name))
     parts = _parts(name)
     if len(parts) > 1 and not (is_path and Path(name).exists()):
-        return Largest(tuple(heuristic(puzzle, part, progress, max_memory) for part in parts))
-    if name == f"{PATTERNS}:":
-        raise UndershootError(f"{PATTERNS}: names no set; give one, such as {PATTERNS}:6-6-3, or {PATTERNS} alone")
-    if name == PATTERNS or name.startswith(f"{PATTERNS}:"):
-        return _patterns(puzzle, name[len(PATTERNS) + 1 :] or None, progress, max_memory, device)
+        # What is wrong with a name is said before tables are made.
+        made = {part: heuristic(puzzle, part, progress, max_memory) for part in parts if not _is_of_tables(part)}
+        sets = {part: _set_named(puzzle, part, max_memory) for part in parts if _is_of_tables(part)}
+        made |= {part: pattern_heuristic(puzzle, chosen, progress=progress) for part, chosen in sets.items()}
+        return Largest(tuple(made[part] for part in parts))
+    if _is_of_tables(name):
+        return _patterns(puzzle, _set_named(puzzle, name, max_memory), progress, device)
     if name in LEARNED:
         folder = SHIPPED / f"{puzzle.name}{LEARNED[name][0]}"
         if not folder.exists() or puzzle.definition:
@@ -188,21 +191,42 @@ def patterns(
         is_whole = isinstance(given, int) and not isinstance(given, bool)
         if given is not None and not (is_whole and given >= least):
             raise UndershootError(f"{what} is {given!a:.40}; allowed are whole numbers from {least} on, and None")
+    if progress is not None and not callable(progress):
+        raise UndershootError(f"progress is a function that is called; {what_came(progress)} came")
     if name is not None and max_memory is not None:
         raise UndershootError("a set of patterns is named, and max_memory chooses one; give one of the two")
     chosen = pattern_set(puzzle, name, max_memory)
     return pattern_heuristic(puzzle, chosen, threads=threads, progress=progress, device=device, again=again)
 
 
-def _patterns(puzzle: Puzzle, name: str | None, progress: Progress | None, max_memory: int | None, device: str) -> Heuristic:
+def _is_of_tables(name: str) -> bool:
+    return name == PATTERNS or name.startswith(f"{PATTERNS}:")
+
+
+def _set_named(puzzle: Puzzle, name: str, max_memory: int | None) -> PatternSet:
+    """The set of patterns that a heuristic's name names, or the default one. max_memory: bytes that its tables may take."""
+    named_set = name.removeprefix(PATTERNS)[1:] or None
+    if name == f"{PATTERNS}:":
+        raise UndershootError(f"{PATTERNS}: names no set; give one, such as {PATTERNS}:6-6-3, or {PATTERNS} alone")
+    chosen = pattern_set(puzzle, named_set, max_memory)
+    if named_set is not None and max_memory is not None:
+        most = memory_of(chosen, are_made=are_cached(puzzle, chosen))
+        if most > max_memory:
+            raise SpaceTooLarge(
+                f"the tables of {chosen.name} take {bytes_text(most)}, and {bytes_text(max_memory)} may be used "
+                "(--max-memory); allow more, or name no set, and one that fits is taken"
+            )
+    return chosen
+
+
+def _patterns(puzzle: Puzzle, chosen: PatternSet, progress: Progress | None, device: str) -> Heuristic:
     """Tables on the host, or on a device: copied there, if they are small after they were made and cached, or made there."""
     if device == "cpu":
-        return patterns(puzzle, name, progress=progress, max_memory=None if name else max_memory)
+        return pattern_heuristic(puzzle, chosen, progress=progress)
     from undershoot.heuristics.device_patterns import made_on_device
     from undershoot.search.device.choosing import torch_device
     from undershoot.search.device.solving import patterns_there
 
-    chosen = pattern_set(puzzle, name, max_memory)
     if are_cached(puzzle, chosen) or all(pattern.ranking.size < CUDA_FROM for pattern in chosen.patterns):
         return patterns_there(pattern_heuristic(puzzle, chosen, progress=progress), device)
     return made_on_device(puzzle, chosen, torch_device(device), progress)

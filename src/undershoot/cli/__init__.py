@@ -13,7 +13,7 @@ from undershoot.errors import UndershootError, cannot, machine_gave_out, shown
 
 GAVE_OUT, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes. Commands themselves exit with 1, too: for what they were asked and is not so, or was not found."""
-NO_MEMORY = "there is not enough memory for this; ask for a smaller batch or network, or fewer states"
+NO_MEMORY = "there is not enough memory for this; ask for a smaller batch or network, fewer states, or smaller patterns"
 OF_TORCH = ("out of memory", "can't allocate memory")
 """What it says then, as a RuntimeError."""
 

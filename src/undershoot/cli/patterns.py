@@ -54,32 +54,38 @@ def _list(puzzle: "Puzzle", given: str, max_memory: int | None, as_json: bool) -
     from rich.table import Table
 
     from undershoot.pattern_tables.cache import cached_seconds
+    from undershoot.pattern_tables.looks import representatives
     from undershoot.pattern_tables.sets import names_of_sets, pattern_set, piece_names
     from undershoot.pattern_tables.tables import expected_seconds
 
-    rows, drawn = [], Table("set", "patterns", "states", "seconds", "in the cache", box=None, title_justify="left")
+    rows, drawn = [], Table("set", "patterns", "entries", "seconds", "in the cache", box=None, title_justify="left")
     drawn.title = f"{puzzle.name}: sets of patterns, the default first"
     for name in names_of_sets(puzzle, max_memory):
         known = pattern_set(puzzle, name)
         names = piece_names(puzzle, known.pieces)
         texts = [" ".join(names[piece] for piece in pattern.followed) for pattern in known.patterns]
-        states = [int(pattern.folded.size) for pattern in known.patterns]
-        took = [cached_seconds(pattern, puzzle.name) for pattern in known.patterns]
+        shown = representatives(known.patterns)
+        entries = [int(pattern.folded.size) for pattern in known.patterns]
+        took = [cached_seconds(pattern, puzzle.name) for pattern in shown]
         about = [round(expected_seconds(pattern), 1) for pattern in known.patterns]
         cached = [seconds is not None for seconds in took]
-        rows.append(
-            {"set": name, "patterns": texts, "states": states, "cached": cached, "seconds": took, "expected_seconds": about}
-        )
+        by = [texts[known.patterns.index(pattern)] for pattern in shown]
+        columns = {"set": name, "patterns": texts, "table_of": by, "entries": entries}
+        rows.append({**columns, "cached": cached, "seconds": took, "expected_seconds": about})
         for k, text in enumerate(texts):
+            if by[k] != text:
+                drawn.add_row("" if k else name, text, f"as {by[k]}", "", "")
+                continue
             seconds = f"about {about[k]:.0f}" if took[k] is None else f"{took[k]:.1f}"
-            drawn.add_row("" if k else name, text, f"{states[k]:,}", seconds, "yes" if cached[k] else "no")
+            drawn.add_row("" if k else name, text, f"{entries[k]:,}", seconds, "yes" if cached[k] else "no")
     if as_json:
         print_json({"puzzle": puzzle.name, "sets": rows})
         return
     drawn.columns[2].justify = drawn.columns[3].justify = "right"
     console = stdout()
     console.print(drawn)
-    console.print("Patterns that a symmetry maps onto each other share a table. Seconds to make and verify it, on two cores.")
+    console.print("An entry takes a byte, or half of one where costs are small. Patterns that a symmetry maps onto each other")
+    console.print("share a table. Seconds to make and verify it, on two cores.")
     console.print(f"undershoot patterns {given} SET makes one; solve --heuristic patterns:SET searches with it")
 
 

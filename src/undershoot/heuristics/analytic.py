@@ -7,7 +7,7 @@ import numpy as np
 
 from undershoot.arrays import F32, I32, I64, U8, U64, Number, States, freeze_arrays, frozen, read_only
 from undershoot.errors import NotAvailable
-from undershoot.guarantees import PROVEN, Guarantee, Rounding
+from undershoot.guarantees import PROVEN, Guarantee, Rounding, one_line
 from undershoot.kernels.compiler import compiled, inner
 from undershoot.kernels.guides import implements, keeps_nothing, value_of
 from undershoot.kernels.sums import Sums, guide_by_sums, shared_out, sum_of, sums
@@ -57,6 +57,9 @@ class Additive:
         """Of the move table."""
         return self.table.fingerprint
 
+    def __repr__(self) -> str:
+        return one_line(self)
+
     def __call__(self, states: States) -> F32:
         """float32[B]."""
         check_shape(self.table, states)
@@ -104,6 +107,9 @@ class FewestPresses:
     def fingerprint(self) -> str:
         """Of the move table."""
         return self.table.fingerprint
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __call__(self, states: States) -> F32:
         """float32[B]: the fewest presses."""
@@ -214,6 +220,9 @@ class LinearConflict:
     def fingerprint(self) -> str:
         """Of the move table."""
         return self.table.fingerprint
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from undershoot.arrays import F32, U16, U64, Keys, States, freeze_arrays, frozen, sealed
 from undershoot.errors import NotAvailable, UndershootError
-from undershoot.guarantees import Guarantee, Rounding
+from undershoot.guarantees import Guarantee, Rounding, one_line
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.combined import round_up
 from undershoot.heuristics.families import Margins
@@ -112,6 +112,9 @@ class CalibratedHeuristic:
             return frozen(np.stack([family.margins(t + eta) for t in self.calibration.group_margins]))
         t = np.array(self.calibration.level_margins or [self.calibration.margin]) + eta
         return frozen(family.margins(t))
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from undershoot.arrays import F32, I32, AnyArray, Number, States
 from undershoot.errors import NotAvailable, UndershootError
-from undershoot.guarantees import Guarantee, Heuristic, Rounding
+from undershoot.guarantees import Guarantee, Heuristic, Rounding, one_line
 from undershoot.kernels.guides import guide_of, implements, kept_size, make_kept, update_kept, value_of
 from undershoot.kernels.plan import Plan
 from undershoot.kernels.rounding import RoundUp, rounded_up, rounding_up
@@ -49,6 +49,9 @@ class Largest:
         if len(kinds) == 1:
             return kinds.pop()
         return Rounding.NONE if Rounding.NONE in kinds else Rounding.INTEGER
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""
@@ -93,6 +96,9 @@ class Rounded:
     def guarantee(self) -> Guarantee:
         """Unchanged: h <= h* implies ceil(h) <= h*, since h* is whole, and of this parity."""
         return self.inner.guarantee
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __call__(self, states: States) -> F32:
         """float32[B], whole."""

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from undershoot.arrays import F32, States
-from undershoot.guarantees import PROVEN, Guarantee, Rounding
+from undershoot.guarantees import PROVEN, Guarantee, Rounding, one_line
 from undershoot.heuristics.patterns import PatternHeuristic, check_sum, sums_of_looks
 from undershoot.kernels.fused import Fused
 from undershoot.kernels.tensor_pieces import TensorInverse, TensorPieces
@@ -258,6 +258,9 @@ class DevicePatterns:
             values = [look.costs(codes if inverse is None or not look.is_inverse else inverse) for look in group]
             largest = torch.maximum(largest, torch.stack(values).sum(0).int())
         return largest
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from undershoot.arrays import F32, States, read_only
 from undershoot.errors import MalformedState, NotAvailable
-from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
+from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding, one_line
 from undershoot.heuristics.asked_networks import MOST_NETWORKS, with_own_memory
 from undershoot.heuristics.network_looks import NetworkLooks, network_looks
 from undershoot.heuristics.pattern_networks import PatternNetwork
@@ -68,6 +68,9 @@ class LearnedPatterns:
     def guide(self) -> NetworkLooks | SlotNetworks:
         """For searches, each with a memory of its own."""
         return self._shared._replace(asked=with_own_memory(self._shared.asked))
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""

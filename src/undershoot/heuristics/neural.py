@@ -10,7 +10,7 @@ import numpy as np
 
 from undershoot.arrays import F32, States, freeze_arrays, read_only
 from undershoot.errors import UndershootError
-from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Rounding
+from undershoot.guarantees import NO_GUARANTEE, Guarantee, Heuristic, Rounding, one_line
 from undershoot.heuristics.analytic import additive_value, check_shape
 from undershoot.heuristics.families import Family
 from undershoot.heuristics.learned_guides import Uncalibrated, uncalibrated
@@ -137,6 +137,9 @@ class NeuralHeuristic:
     def _compiled(self) -> Perceptron:
         scales = self.network.scales[:-1] if isinstance(self.network, WholeNetwork) else ()
         return perceptron(self.encoding.features, self.network.weights, self.network.biases, scales)
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from undershoot.arrays import F32, States
 from undershoot.errors import UndershootError
-from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding
+from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding, one_line
 from undershoot.heuristics.analytic import check_shape
 from undershoot.heuristics.calibrated import FLOAT_MARGIN
 from undershoot.heuristics.families import Family
@@ -139,6 +139,9 @@ class CudaHeuristic:
             values = values * self.family.scales[0]  # rounded once, to float32, as on the CPU
         values = values.clamp_min(0) if self.base.is_zero else torch.maximum(values, self.base(states))
         return torch.cat((raw, values.masked_fill(self.moves.is_goal(states), 0.0)[:, None]), dim=1)
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""

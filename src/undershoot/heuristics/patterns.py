@@ -10,7 +10,7 @@ import numpy as np
 
 from undershoot.arrays import F32, States, read_only
 from undershoot.errors import MalformedState, UndershootError
-from undershoot.guarantees import PROVEN, Guarantee, Rounding
+from undershoot.guarantees import PROVEN, Guarantee, Rounding, one_line
 from undershoot.heuristics.far_looks import FarLooks
 from undershoot.heuristics.sliding_looks import can_slide, joined, sliding_looks
 from undershoot.heuristics.slot_looks import slot_looks
@@ -76,6 +76,9 @@ class PatternHeuristic:
     def guide(self) -> Any:
         """For searches. All threads share it: it has nothing to work in."""
         return self._guide
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""

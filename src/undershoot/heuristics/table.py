@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from undershoot.arrays import F32, I32, Number, States
-from undershoot.guarantees import PROVEN, Guarantee, Rounding
+from undershoot.guarantees import PROVEN, Guarantee, Rounding, one_line
 from undershoot.kernels.guides import implements, keeps_nothing, value_of
 from undershoot.kernels.plan import packing_of
 from undershoot.oracles.distance_table import UNKNOWN, DistanceTable
@@ -35,6 +35,9 @@ class TableHeuristic:
         """The value of a state that is not in the table."""
         radius = self.distances.radius
         return len(self.distances.histogram) if radius is None else radius + 1
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""

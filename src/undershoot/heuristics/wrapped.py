@@ -10,7 +10,7 @@ import numpy as np
 
 from undershoot.arrays import F32, States, frozen
 from undershoot.errors import UndershootError, what_came
-from undershoot.guarantees import Guarantee, Rounding, Standing
+from undershoot.guarantees import Guarantee, Rounding, Standing, one_line
 from undershoot.heuristics.families import Family
 from undershoot.kernels.cpu import is_goal
 from undershoot.kernels.scrambles import deepest, scrambles_up_to
@@ -47,6 +47,9 @@ class WrappedHeuristic:
     def fingerprint(self) -> str:
         """Of its puzzle."""
         return self.puzzle.table.fingerprint
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __call__(self, states: States) -> F32:
         """float32[B]."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from undershoot import trust
 from undershoot.arrays import AnyArray
-from undershoot.files import cache_folder, written_atomically
+from undershoot.files import cache_folder, remove_leftovers, written_atomically
 from undershoot.kernels.plan import packing_of
 from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
@@ -92,6 +92,7 @@ def save(path: Path, table: DistanceTable) -> str:
     keys = np.ascontiguousarray(table.keys, dtype="<u8")
     histogram = np.ascontiguousarray(table.histogram, dtype="<i8")
     digest = _digest(about, keys, histogram)
+    remove_leftovers(path)
     with written_atomically(path, follow_links=False) as file:
         np.savez(file, keys=keys, histogram=histogram, about=np.array(json.dumps({**about, "sha256": digest})))
     return digest

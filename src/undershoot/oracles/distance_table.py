@@ -56,6 +56,9 @@ class DistanceTable:
         object.__setattr__(self, "keys", sealed(self.keys))  # large, so not copied
         object.__setattr__(self, "histogram", frozen(self.histogram))
 
+    def __repr__(self) -> str:
+        return f"<DistanceTable of {len(self.keys):,} states, as far as {len(self.histogram) - 1}>"
+
     @classmethod
     def from_search(
         cls, table: MoveTable, keys: Keys, distance: U16, radius: int | None, is_bipartite: bool, seconds: float

@@ -7,7 +7,9 @@ installation made it. It is read into memory rather than mapped, since a mapped 
 import glob
 import hashlib
 import json
+import math
 import os
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +20,7 @@ import numpy as np
 from undershoot import trust
 from undershoot.arrays import U8
 from undershoot.errors import GaveOut, NotAvailable
-from undershoot.files import cache_folder, written_atomically
+from undershoot.files import cache_folder, check_writable, remove_leftovers, written_atomically
 from undershoot.oracles.size import bytes_text
 from undershoot.pattern_tables.looks import distinct_patterns
 from undershoot.pattern_tables.making import check_memory
@@ -28,7 +30,7 @@ from undershoot.pattern_tables.tables import AUTO, PatternTable, make_table, tak
 from undershoot.pattern_tables.verification import WrongPatternTable, verify_entries
 from undershoot.trust import Passed
 
-FORMAT = "undershoot pattern table 2"
+FORMAT = "undershoot pattern table 3"
 HEADER = 1024
 """Bytes of JSON and blanks before the entries."""
 Progress = Callable[[str, int, int], None]
@@ -59,39 +61,60 @@ def table_of(
             pass  # usually it is missing; saving it shows what else may be wrong
         except DamagedPattern as damage:
             warnings.warn(f"the cached pattern table {path} is not used ({damage}); it is made again", stacklevel=2)
-    _check_disk(path, [int(pattern.folded.size)])
+    can_be_kept = _can_be_kept(path)
+    if can_be_kept:
+        _check_disk(path, [int(pattern.folded.size)])
     table = make_table(pattern, threads, progress, device)
-    try:
-        trust.record(Passed.PATTERN, save(path, table))
-    except OSError as error:
-        warnings.warn(f"the pattern table could not be cached as {path}: {error.strerror or error}", stacklevel=2)
+    if can_be_kept:
+        try:
+            trust.record(Passed.PATTERN, save(path, table))
+        except OSError as error:
+            warnings.warn(f"the pattern table could not be cached as {path}: {error.strerror or error}", stacklevel=2)
     return table
+
+
+def _can_be_kept(path: Path) -> bool:
+    """Whether a file can be written there; if not, a warning says so before the work begins."""
+    try:
+        check_writable(path.with_name("table"))
+    except OSError as error:
+        about = "so the pattern table is made for this process alone"
+        warnings.warn(f"nothing can be cached as {path} ({error.strerror or error}), {about}", stacklevel=3)
+        return False
+    return True
 
 
 def check_room(patterns: Sequence[Pattern], name: str, cache_dir: Path | str | None, again: bool, device: str) -> None:
     """Refuse what would not fit before the first of several tables is made. Parameters as in `table_of`."""
-    missing = [one for one in distinct_patterns(patterns) if again or not path_of(one, name, cache_dir).exists()]
-    if missing:
-        _check_disk(path_of(missing[0], name, cache_dir), [int(pattern.folded.size) for pattern in missing])
+    missing = [one for one in distinct_patterns(patterns) if again or cached_seconds(one, name, cache_dir) is None]
     for pattern in missing:
         if not takes_cuda(pattern, device):
             check_memory(pattern)
+    if missing:
+        _check_disk(path_of(missing[0], name, cache_dir), [int(pattern.folded.size) for pattern in missing])
 
 
 def cached_seconds(pattern: Pattern, name: str, cache_dir: Path | str | None = None) -> float | None:
-    """What the table in the cache took to be made, as its file says; None if there is none. Whether it counts shows when it is
-    read."""
+    """What the table in the cache took to be made, as its file says; None if there is none, or if it is one that this
+    installation did not make and could not check. Whether it is whole shows when it is read."""
     path = path_of(pattern, name, cache_dir)
     try:
         if not path.is_file():
             return None
         with path.open("rb") as file:
-            about, _ = _header(file)
+            about, checksum = _header(file)
     except (OSError, DamagedPattern):
         return None
-    seconds = about.get("seconds")
     is_this = all(about.get(key) == value for key, value in _about(pattern).items())
-    return seconds if is_this and isinstance(seconds, float) else None
+    is_digest = isinstance(checksum, str) and re.fullmatch("[0-9a-f]{64}", checksum)
+    counts = is_digest and (not pattern.has_cursor or trust.has_passed(Passed.PATTERN, str(checksum)))
+    return _seconds_of(about) if is_this and counts else None
+
+
+def _seconds_of(about: dict[str, Any]) -> float | None:
+    """What making a table took; None if its file does not say so."""
+    seconds = about.get("seconds")
+    return seconds if isinstance(seconds, float) and 0 <= seconds < math.inf else None
 
 
 def has_any(name: str, fingerprint: str, cache_dir: Path | str | None = None) -> bool:
@@ -127,9 +150,10 @@ def _check_disk(path: Path, sizes: Sequence[int]) -> None:
 
 def save(path: Path, table: PatternTable) -> str:
     """Write a table in one piece or not at all; returns its digest."""
-    about = {**_about(table.pattern), "seconds": table.seconds, "is_packed": table.is_packed}
-    digest = _digest(about, table.entries)
-    header = json.dumps({**about, "sha256": digest}).encode()
+    digest = _digest(table.pattern, table.is_packed, table.entries)
+    about = {**_about(table.pattern), "is_packed": table.is_packed, "seconds": table.seconds, "sha256": digest}
+    header = json.dumps(about).encode()
+    remove_leftovers(path)
     with written_atomically(path, follow_links=False) as file:
         file.write(header.ljust(HEADER - 1) + b"\n")
         file.write(np.ascontiguousarray(table.entries).data)
@@ -149,11 +173,11 @@ def load(path: Path, pattern: Pattern, progress: Progress | None = None) -> Patt
         entries = np.empty(packed_size(size) if is_packed else size, dtype=np.uint8)
         if file.readinto(entries.data) != len(entries) or file.read(1):
             raise DamagedPattern("it is cut off, or too long")
-    digest = _digest(about, entries)
+    digest = _digest(pattern, is_packed, entries)
     if checksum != digest:
         raise DamagedPattern("its checksum is wrong")
-    seconds = about.get("seconds")
-    if not isinstance(seconds, float):
+    seconds = _seconds_of(about)
+    if seconds is None:
         raise DamagedPattern("it does not say what it took")
     if not trust.has_passed(Passed.PATTERN, digest):
         if pattern.has_cursor:
@@ -185,7 +209,9 @@ def _about(pattern: Pattern) -> dict[str, Any]:
     }
 
 
-def _digest(about: dict[str, Any], entries: U8) -> str:
+def _digest(pattern: Pattern, is_packed: bool, entries: U8) -> str:
+    """Of what a table says, whoever made it, and however long that took."""
+    about = {**_about(pattern), "is_packed": is_packed}
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     digest.update(np.ascontiguousarray(entries).data)
     return digest.hexdigest()

@@ -85,13 +85,17 @@ def symmetry_between(known: Pattern, pattern: Pattern) -> Symmetry | None:
     return None
 
 
-def distinct_patterns(patterns: Sequence[Pattern]) -> tuple[Pattern, ...]:
-    """Of patterns that a symmetry maps onto each other, the first: a table or a network of it serves for all."""
+def representatives(patterns: Sequence[Pattern]) -> tuple[Pattern, ...]:
+    """For each, the first of those that a symmetry maps onto it: a table or a network of that one serves for all."""
     kept: list[Pattern] = []
     for pattern in patterns:
-        if all(symmetry_between(known, pattern) is None for known in kept):
-            kept.append(pattern)
+        kept.append(next((known for known in kept if symmetry_between(known, pattern) is not None), pattern))
     return tuple(kept)
+
+
+def distinct_patterns(patterns: Sequence[Pattern]) -> tuple[Pattern, ...]:
+    """Of patterns that a symmetry maps onto each other, the first."""
+    return tuple(dict.fromkeys(representatives(patterns)))
 
 
 def check_inverse(pieces: Pieces) -> None:

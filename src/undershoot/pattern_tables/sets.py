@@ -93,38 +93,38 @@ def default_name(puzzle: Problem, max_memory: int | None = None) -> str:
     return _name_by_size(puzzle, max_memory)
 
 
-def memory_of(chosen: PatternSet) -> int:
+def memory_of(chosen: PatternSet, are_made: bool = False) -> int:
     """Bytes: all tables of a set, and the largest of them while it is made. (Half of that if costs fit into half a byte.)"""
     sizes = [int(pattern.folded.size) for pattern in chosen.patterns]
-    return sum(sizes) + max(int(pattern.ranking.size) for pattern in chosen.patterns)
+    return sum(sizes) + (0 if are_made else max(int(pattern.ranking.size) for pattern in chosen.patterns))
 
 
 def _name_by_size(puzzle: Problem, max_memory: int | None) -> str:
-    """As many pieces to a pattern as may be."""
+    """As many pieces to a pattern as may be; within a memory, entries are halved until it suffices."""
     if max_memory is None:
         return _name_within(puzzle, MOST_ENTRIES)
-    most = max_memory
-    while memory_of(pattern_set(puzzle, name := _name_within(puzzle, most))) > max_memory:
-        if most < 1:
+    most_entries = max_memory
+    while memory_of(pattern_set(puzzle, name := _name_within(puzzle, most_entries))) > max_memory:
+        if most_entries < 1:
             raise SpaceTooLarge(
                 f"no set of patterns of {puzzle.name} fits into {max_memory:,} bytes: the smallest, {name}, takes "
                 f"{memory_of(pattern_set(puzzle, name)):,}; allow more memory"
             )
-        most //= 2
+        most_entries //= 2
     return name
 
 
-def _name_within(puzzle: Problem, most: int) -> str:
-    """most: entries of each table, while it is made."""
+def _name_within(puzzle: Problem, most_entries: int) -> str:
+    """most_entries: of each table, while it is made."""
     pieces = pieces_of(puzzle)
-    if pieces.cursor is None and _fits(pieces, range(len(pieces)), most):
+    if pieces.cursor is None and _fits(pieces, range(len(pieces)), most_entries):
         return "all"
     if _is_cube(puzzle):
         corners = [p for p, cells in enumerate(pieces.cells) if len(cells) == CUBIES["corners"]]
-        edges = max((k for k in range(1, len(EDGES)) if _fits(pieces, _edges_of(puzzle, pieces)[:k], most)), default=1)
-        return ("corners+" if _fits(pieces, corners, most) else "") + f"{edges}+{edges}"
+        edges = max((k for k in range(1, len(EDGES)) if _fits(pieces, _edges_of(puzzle, pieces)[:k], most_entries)), default=1)
+        return ("corners+" if _fits(pieces, corners, most_entries) else "") + f"{edges}+{edges}"
     joint = "-" if forward_plan(puzzle.table).slides else "+"
-    sizes = [str(size) for size in _sizes(pieces, joint == "-", most)]
+    sizes = [str(size) for size in _sizes(pieces, joint == "-", most_entries)]
     reflected = joint == "-" and _reflection(puzzle) is not None and len(sizes) > 1
     return joint.join(sizes) + (f"+{REFLECTED}" if reflected else "")
 
@@ -342,6 +342,8 @@ def _by_pieces(puzzle: Problem, pieces: Pieces, text: str) -> PatternSet:
                     f"{', '.join(names_of_sets(puzzle))}, pieces are {' '.join(known)}"
                 )
             chosen.append(known[word])
+        if repeated := [names[p] for p in chosen if chosen.count(p) > 1]:
+            raise UndershootError(f"a pattern follows different pieces; {repeated[0]} came twice in {part.strip()[:60]}")
         if not chosen:
             raise UndershootError(
                 f'a set of patterns lists pieces between slashes, such as "1 2 5 / 3 4 7"; "{text[:60]}" came'

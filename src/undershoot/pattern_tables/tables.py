@@ -40,6 +40,9 @@ class PatternTable:
     def __post_init__(self) -> None:
         object.__setattr__(self, "entries", sealed(self.entries))  # large, so not copied
 
+    def __repr__(self) -> str:
+        return f"<PatternTable of {len(self.pattern.followed)} pieces: {len(self.entries):,} bytes>"
+
     @cached_property
     def histogram(self) -> I64:
         """int64[D + 1]: how many arrangements there are of each cost."""

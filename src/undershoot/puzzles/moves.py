@@ -94,6 +94,9 @@ class MoveTable:
         object.__setattr__(self, "symmetries", tuple(_symmetry(self, one.cells, one.values) for one in self.symmetries))
         freeze_arrays(self)
 
+    def __repr__(self) -> str:
+        return f"<MoveTable of {self.cells} cells, {self.actions} actions: {self.fingerprint[:16]}>"
+
     def with_symmetries(self, mappings: Iterable[tuple[AnyArray, AnyArray]]) -> "MoveTable":
         """The same table with these symmetries, each given by cells and values as in `Symmetry`; each is verified."""
         none = np.zeros(0, dtype=np.int32)

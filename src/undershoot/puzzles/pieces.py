@@ -139,6 +139,11 @@ def pieces_of(puzzle: Problem) -> Pieces:
     return _assemble(puzzle, tuple(map(tuple, moving)), after)
 
 
+def _counted(cells: Sequence[int]) -> str:
+    """Cells as puzzle files write them, from 1 on."""
+    return " ".join(str(cell + 1) for cell in cells)
+
+
 def _moves(table: MoveTable, after: U8, home: Sequence[int]) -> bool:
     """Whether any action moves what stands on these cells."""
     return bool((after[:, :, list(home)] != list(home))[table.legal].any())
@@ -150,7 +155,7 @@ def _check_distinct(puzzle: Problem, homes: Sequence[Sequence[int]]) -> None:
         if len(set(values)) < len(values):
             raise NotAvailable(
                 f"{puzzle.name} has symbols that stand on several cells, so that its pieces cannot be told apart; "
-                'if several cells move as one piece, list them in the puzzle file: pieces = ["1 13 7", ...]'
+                'where several cells move as one piece, list the cells of each in the puzzle file: pieces = ["CELL CELL", ...]'
             )
 
 
@@ -168,7 +173,7 @@ def _assemble(puzzle: Problem, homes: tuple[tuple[int, ...], ...], after: U8) ->
         wrong = [slot for slot in slots if frozenset(stickers[slot]) not in places_of_homes]
         if wrong:
             raise MoveTableError(
-                f"the pieces of {puzzle.name} do not stay whole: one comes to lie on cells {stickers[wrong[0]]}"
+                f"the pieces of {puzzle.name} do not stay whole: one comes to lie on cells {_counted(stickers[wrong[0]])}"
             )
         kinds.append(_kind(puzzle, sorted(slots), stickers, place, turn, after))
     width = max(map(len, homes))
@@ -191,7 +196,8 @@ def _reach(table: MoveTable, home: tuple[int, ...], stickers: dict[int, tuple[in
     while waiting:
         cells = waiting.pop()
         if stickers.setdefault(cells[0], cells) != cells:
-            raise MoveTableError(f"moves do not keep pieces whole: {stickers[cells[0]]} and {cells} begin on the same cell")
+            one, other = _counted(stickers[cells[0]]), _counted(cells)
+            raise MoveTableError(f"moves do not keep pieces whole: the cells {one} and {other} begin on the same one")
         contexts = np.arange(table.contexts)
         if table.cursor is not None:
             contexts = np.array([cells[0]]) if is_cursor else np.setdiff1d(contexts, cells)
@@ -251,6 +257,9 @@ def _codes(table: MoveTable, cells: Sequence[Sequence[int]], stickers: I32, kind
             # In whatever order stickers are listed, and whatever kinds that makes: what is seen on the cells must say which.
             look = frozenset(zip((cell for cell in stickers[slot].tolist() if cell >= 0), colours, strict=True))
             if look in seen:
-                raise NotAvailable(f"the pieces on cells {seen[look]} and {tuple(home)} cannot be told apart")
+                raise NotAvailable(
+                    f"the pieces on cells {_counted(seen[look])} and {_counted(home)} cannot be told apart; where several "
+                    "cells move as one piece, list all such pieces"
+                )
             seen[look] = tuple(home)
     return result

@@ -49,6 +49,9 @@ class Problem:
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
     def encoded(self, name: str = "cells", canonical: bool = False) -> Encoding:
         """An encoding by its name: `cells` (the puzzle's own), `pieces`, `pairs` (of pieces), or `presses`.
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Puzzle(Problem):
     """One puzzle: a problem, with a notation and a picture.
 

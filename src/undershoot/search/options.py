@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from numbers import Integral, Real
 
 from undershoot.errors import UndershootError, what_came
 from undershoot.search.glimpses import Glimpse
@@ -96,6 +97,7 @@ class SearchOptions:
         object.__setattr__(self, "algorithm", Algorithm(self.algorithm))
         if not isinstance(self.device, str) or not re.fullmatch(r"cpu|auto|cuda(:[0-9]{1,4})?", self.device):
             raise UndershootError(f"the device (--device) is {what_came(self.device)}; allowed are cpu, cuda, cuda:N and auto")
+        self._check_kinds()
         if not 1 <= self.weight <= MAX_WEIGHT:
             raise UndershootError(
                 f"the weight (--weight) is {self.weight}; allowed are numbers from 1 (plain A*) to {MAX_WEIGHT:,}"
@@ -113,6 +115,14 @@ class SearchOptions:
             raise UndershootError(
                 f"the limit of {self.max_memory} bytes (--max-memory) is below 1 MiB, too little for any search"
             )
+
+    def _check_kinds(self) -> None:
+        numbers = {"weight": Real, "max_seconds": Real, "expand_per_step": Integral, "max_expanded": Integral}
+        for name, kind in {**numbers, "max_memory": Integral}.items():
+            given = getattr(self, name)
+            is_left_out = given is None and name.startswith("max_")
+            if not is_left_out and (isinstance(given, bool) or not isinstance(given, kind)):
+                raise UndershootError(f"{name} is {what_came(given)}; a {'whole ' if kind is Integral else ''}number is needed")
 
 
 def check_options(options: SearchOptions, threads: int) -> None:
