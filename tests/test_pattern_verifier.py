@@ -274,6 +274,11 @@ def entry(name: str, index: Any, value: Any) -> Callable[[Document], None]:
     return change
 
 
+def test_puzzles_without_a_blank_are_said_to_be_beyond_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = written(tmp_path / "cube", us.puzzle("cube-2x2"), "2+2")
+    assert "not of tiles that slide, and this verifier checks those only" in run(folder, capsys, 2)
+
+
 @pytest.mark.parametrize(
     ("file", "change"),
     [

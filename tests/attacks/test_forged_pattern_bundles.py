@@ -101,6 +101,7 @@ def test_a_forged_bundle_is_a_claim_and_its_check_refutes_it(victim: Path, name:
         assert result.optimality.kind is not OptimalityKind.PROVEN or result.cost == cost
     done = commands.undershoot("check", str(victim), code=1)
     assert "No certificate: it overestimates" in done.stdout
+    assert "the first of them (piece on cell): " in done.stdout
     assert "Proven" not in done.stdout
     assert us.load(victim).guarantee.standing is Standing.NONE
 

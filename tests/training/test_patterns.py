@@ -11,6 +11,8 @@ import torch
 
 import commands
 import undershoot as us
+from undershoot.bundles.pattern_reading import read_pattern_bundle
+from undershoot.files import contents_digest
 from undershoot.heuristics.every_arrangement import check_every_arrangement
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.pattern_tables.looks import distinct_patterns
@@ -20,7 +22,6 @@ from undershoot.pattern_tables.residuals import residuals_of
 from undershoot.pattern_tables.sets import pattern_set
 from undershoot.pattern_tables.tables import PatternTable, make_table
 from undershoot.pattern_tables.tensors import TensorRanking
-from undershoot.training import pattern_runs
 from undershoot.training.label_free_patterns import LabelFreeLearner, residuals_by_moves
 from undershoot.training.loop import train
 from undershoot.training.losses import loss_of_levels
@@ -178,31 +179,32 @@ def test_patterns_that_a_symmetry_maps_onto_each_other_are_trained_once() -> Non
     assert [network.pattern.followed for network in trained.networks] == [chosen.patterns[0].followed]
 
 
-def test_a_bundle_is_written_once_and_never_over_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    puzzle, written = us.puzzle("tiles-3x3"), []
-
-    def write(path: Path, *about: object) -> None:
-        written.append(about)
-        path.mkdir()
-        (path / "config.json").write_text("{}")
-
-    monkeypatch.setattr(pattern_runs, "write_pattern_bundle", write)
+def test_a_bundle_is_written_once_and_never_over_another(tmp_path: Path) -> None:
+    puzzle = us.puzzle("tiles-3x3")
     rules = replace(small("tiles-3x3", TWO, "exact", "steps=40", "penalty_ramp=[0, 0]"), schedule=Schedule.CONSTANT)
 
     def trained(rules: Recipe, resume: bool) -> tuple[TrainedPatterns, Path | None, Path | None]:
         run = Run(tmp_path / "run", puzzle, rules, resume)
-        kept = set_bundle_aside(run, puzzle, rules)
+        kept = set_bundle_aside(run, rules)
         done = train_patterns(puzzle, rules, run)
         return done, kept, finish(run.folder, done, "undershoot train")
 
-    done, kept, path = trained(rules, resume=False)
-    assert (kept, path) == (None, tmp_path / "run" / "bundle")
-    assert written == [(puzzle, TWO, done.networks, rules, "undershoot train")]
+    bundle = tmp_path / "run" / "bundle"
+    _, kept, path = trained(rules, resume=False)
+    assert (kept, path) == (None, bundle)
+    first = contents_digest(bundle)
     assert trained(rules, resume=True)[1:] == (None, None)
-    longer = replace(rules, steps=80)
-    _, kept, path = trained(longer, resume=True)
-    assert (kept, path) == (tmp_path / "run" / "bundle-before-80", tmp_path / "run" / "bundle")
-    assert len(written) == 2
+    for steps in (49, 80):  # the first ends within a block, so that no checkpoint is later than those of before
+        done, kept, path = trained(replace(rules, steps=steps), resume=True)
+        assert (kept, path) == (tmp_path / "run" / f"bundle-before-{steps}", bundle)
+        assert read_pattern_bundle(bundle).recipe["steps"] == steps
+        fresh = train_patterns(puzzle, replace(rules, steps=steps)).networks
+        for one, other in zip(done.networks, fresh, strict=True):
+            assert all((a == b).all() for a, b in zip(one.network.weights, other.network.weights, strict=True))
+    assert contents_digest(tmp_path / "run" / "bundle-before-49") == first
+    (bundle / "model.safetensors").write_bytes(b"junk")
+    _, kept, path = trained(replace(rules, steps=80), resume=True)
+    assert (kept, path) == (tmp_path / "run" / "bundle-before-80-2", bundle)
 
 
 def test_from_the_command_line(tmp_path: Path) -> None:
@@ -232,12 +234,15 @@ def test_from_the_command_line(tmp_path: Path) -> None:
         (["tiles-3x3", "--patterns", "4-4", "--set", "levels=300"], "at most 255"),
         (["cube-2x2", "--patterns", "3+3+inverse"], "leave out +inverse"),
         (["tiles-3x3", "--set", "loss=cross-entropy"], "is for networks on patterns"),
+        (["tiles-5x5", "--patterns", "10-10-4", "--recipe", "label-free"], "follows 10 pieces; of this puzzle searches ask"),
+        (["tiles-4x4", "--patterns", "3-3-9"], "are free: follow fewer pieces"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments: list[str], words: str, tmp_path: Path) -> None:
     found = commands.undershoot("train", *arguments, "--out", str(tmp_path / "run"), code=2)
     assert words in found.stderr
     assert found.stderr.count("\n") == 1
+    assert not (tmp_path / "run").exists()
     assert not (tmp_path / "run").exists()
 
 

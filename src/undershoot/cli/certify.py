@@ -38,8 +38,7 @@ def certify(
 
     with progress(f"checking {bundle}") as report:
         if is_pattern_bundle(bundle):
-            if ball is not None or sample is not None:
-                raise UndershootError("networks on patterns are checked on every arrangement; leave --ball and --sample out")
+            _refuse_unread(ball=ball, sample=sample, seed=seed or None)
             _show_patterns(certify_patterns(bundle, report), as_json)
             return
         checked = run(bundle, ball, sample, seed, report)
@@ -62,24 +61,34 @@ def check(
 
     with progress(f"checking {bundle}") as report:
         if is_pattern_bundle(bundle):
-            if sample is not None:
-                raise UndershootError("networks on patterns are checked on every arrangement; leave --sample out")
+            _refuse_unread(sample=sample, seed=seed or None)
             _show_patterns(check_patterns(bundle, report), as_json)
             return
         checked = run(bundle, sample, seed, report)
     _show(checked, as_json)
 
 
+def _refuse_unread(**given: int | None) -> None:
+    """Options that are for networks of whole states."""
+    for option, value in given.items():
+        if value is not None:
+            raise UndershootError(f"networks on patterns are checked on every arrangement; leave --{option} out")
+
+
 def _show_patterns(checked: "CheckedPatterns", as_json: bool) -> None:
+    from undershoot.workflows.pattern_bundles import first_too_high
+
     rows = [
         {
             "pieces": name,
             "checked": found.arrangements,
             "violations": found.violations,
+            "first_violation": first_too_high(checked.bundle, network, found),
             "mean_h": found.mean,
             "mean_cost": found.mean_cost,
+            "listed": len(network.listed),
         }
-        for name, found in zip(checked.names, checked.findings, strict=True)
+        for name, found, network in zip(checked.names, checked.findings, checked.bundle.networks, strict=True)
     ]
     proven = checked.certificate is not None
     if as_json:
@@ -88,11 +97,13 @@ def _show_patterns(checked: "CheckedPatterns", as_json: bool) -> None:
         print_json({**document, "differing": list(checked.differing)})
     else:
         console = stdout()
-        for name, found, network in zip(checked.names, checked.findings, checked.bundle.networks, strict=True):
+        for row in rows:
             console.print(
-                f"{name}: {found.arrangements:,} arrangements checked, {found.violations:,} "
-                f"above their cost; mean h {found.mean:.4f}, mean cost {found.mean_cost:.4f}, {len(network.listed):,} listed"
+                f"{row['pieces']}: {row['checked']:,} arrangements checked, {row['violations']:,} above their cost; "
+                f"mean h {row['mean_h']:.4f}, mean cost {row['mean_cost']:.4f}, {row['listed']:,} listed"
             )
+            if row["first_violation"] is not None:
+                console.print(f"  the first of them (piece on cell): {row['first_violation']}")
         for difference in checked.differing:
             console.print(f"  {difference}")
         if proven:

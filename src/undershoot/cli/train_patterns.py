@@ -31,7 +31,7 @@ def train_on_patterns(puzzle: "Puzzle", recipe: "Recipe", folder: Path, command:
     go_on = f"go on with: {command} --out {shlex.quote(str(folder))} --resume"
     try:
         with run.alone():
-            kept = set_bundle_aside(run, puzzle, recipe)
+            kept = set_bundle_aside(run, recipe)
             with _display(puzzle.name, recipe, as_json) as show, progress("pattern tables") as bar, ctrl_c() as stop:
 
                 def table(name: str, what: str, done: int, of: int) -> None:
@@ -88,7 +88,7 @@ def _tell(
     if is_there:
         console.print("The run had ended, and its bundle was there already: it is left as it is, calibration and all.")
     if kept is not None:
-        console.print(f"The bundle that was there, of an earlier step or calibrated, is kept: {kept}", soft_wrap=True)
+        console.print(f"The bundle that was there, of another number of steps or damaged, is kept: {kept}", soft_wrap=True)
     known = "" if is_there else "; nothing is known of them until they are calibrated"
     console.print(f"networks: {run.bundle}{known}", soft_wrap=True)
 

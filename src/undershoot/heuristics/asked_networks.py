@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from undershoot.arrays import U64, Number, frozen
+from undershoot.errors import NotAvailable
 from undershoot.heuristics.packed_networks import Desk, PackedNetworks, desk, finish_layers, pack, passed_levels
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.kernels.compiler import called, compiled, inner
@@ -38,6 +39,18 @@ class AskedNetworks(NamedTuple):
     listed: U64
     """uint64[2^q], likewise, of those that are listed, each at the first free place from its own on; 0 where none is."""
     desk: Desk
+
+
+def bits_of(codes: int) -> int:
+    """What one of so many codes of a piece takes. codes: of the piece that has most."""
+    return (codes - 1).bit_length()
+
+
+def check_askable(pieces: int, codes: int) -> None:
+    """Refuse patterns whose arrangements searches could not tell apart. codes: see `bits_of`."""
+    most = CODE_BITS // bits_of(codes)
+    if pieces > most:
+        raise NotAvailable(f"a network follows {pieces} pieces; of this puzzle searches ask such networks about at most {most}")
 
 
 def asked_networks(networks: Sequence[PatternNetwork], bits: int) -> AskedNetworks:

@@ -119,13 +119,13 @@ def check_every_arrangement(
 
 def _compare(network: PatternNetwork, part: Part) -> I64:
     first, last = np.searchsorted(network.listed, [part.numbers[0], part.numbers[-1] + 1])
-    levels = levels_of(part.sums, np.array(network.thresholds, dtype=np.int64))
+    levels = levels_passed(part.sums, np.array(network.thresholds, dtype=np.int64))
     levels[network.listed[first:last] - part.numbers[0]] = network.listed_levels[first:last]
     return _totals(part.shares + network.residuals.step * levels, part.costs, int(part.numbers[0]))
 
 
 @compiled
-def levels_of(sums: I32, thresholds: I64) -> I64:
+def levels_passed(sums: I32, thresholds: I64) -> I64:
     """int64[B]: how many sums, from the first on, lie above their thresholds."""
     result = np.zeros(sums.shape[0], dtype=np.int64)
     for b in range(sums.shape[0]):

@@ -9,7 +9,7 @@ import numpy as np
 from undershoot.arrays import F32, States, read_only
 from undershoot.errors import MalformedState, NotAvailable
 from undershoot.guarantees import NO_GUARANTEE, Guarantee, Rounding, one_line
-from undershoot.heuristics.asked_networks import MOST_NETWORKS, with_own_memory
+from undershoot.heuristics.asked_networks import MOST_NETWORKS, check_askable, with_own_memory
 from undershoot.heuristics.network_looks import NetworkLooks, network_looks
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.heuristics.patterns import check_sum, sums_of_looks
@@ -44,6 +44,8 @@ class LearnedPatterns:
             check_sum(self.pieces, group)
         if not all(network.sees_pairs for network in self.networks):
             raise NotAvailable("inside searches networks must see pairs of pieces; train with encoding=pairs, on two or more")
+        codes = max(network.residuals.share.shape[1] for network in self.networks)
+        check_askable(max(len(network.pattern.followed) for network in self.networks), codes)
         if len(self.networks) > MOST_NETWORKS:
             raise NotAvailable(f"{len(self.networks)} networks are looked through; searches ask at most {MOST_NETWORKS}")
         if len({len(network.network.weights) for network in self.networks}) > 1:

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from undershoot.arrays import I32, I64, U8, U16, Number, States, frozen
-from undershoot.errors import NotAvailable
-from undershoot.heuristics.asked_networks import CODE_BITS, NONE, ONE, UNKNOWN, AskedNetworks, asked_networks, levels_of
+from undershoot.heuristics.asked_networks import NONE, ONE, UNKNOWN, AskedNetworks, asked_networks, bits_of, levels_of
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.heuristics.slot_looks import Lifts, lift, lifts_of
 from undershoot.kernels.compiler import inner
@@ -44,10 +43,7 @@ def slot_networks(
 ) -> SlotNetworks:
     """For one thread. networks: all that are looked through; they see pairs, and have as many layers as each other."""
     looks = [look for group in sums for look in group]
-    bits = max(int(network.residuals.share.shape[1] - 1).bit_length() for network in networks)
-    most = CODE_BITS // bits
-    if (longest := max(len(network.pattern.followed) for network in networks)) > most:
-        raise NotAvailable(f"a network follows {longest} pieces; searches ask such networks about at most {most}")
+    bits = max(bits_of(network.residuals.share.shape[1]) for network in networks)
     asked, number, code, ends = [], [], [], []
     for look in looks:
         how = look.table.pattern.folded

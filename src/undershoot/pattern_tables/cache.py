@@ -84,7 +84,9 @@ def _can_be_kept(path: Path) -> bool:
     return True
 
 
-def check_room(patterns: Sequence[Pattern], name: str, cache_dir: Path | str | None, again: bool, device: str) -> None:
+def check_room(
+    patterns: Sequence[Pattern], name: str, cache_dir: Path | str | None = None, again: bool = False, device: str = AUTO
+) -> None:
     """Refuse what would not fit before the first of several tables is made. Parameters as in `table_of`."""
     missing = [one for one in distinct_patterns(patterns) if again or cached_seconds(one, name, cache_dir) is None]
     for pattern in missing:

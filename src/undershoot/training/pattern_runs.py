@@ -11,19 +11,21 @@ import numpy as np
 import torch
 
 from undershoot.bundles.pattern_bundle import write_pattern_bundle
+from undershoot.bundles.pattern_reading import read_pattern_bundle
 from undershoot.errors import UndershootError
+from undershoot.heuristics.asked_networks import check_askable
 from undershoot.heuristics.pattern_networks import MOST_LEVELS, PatternNetwork
 from undershoot.heuristics.whole_numbers import to_whole_numbers
-from undershoot.pattern_tables.cache import table_of
+from undershoot.pattern_tables.cache import check_room, table_of
 from undershoot.pattern_tables.looks import distinct_patterns
 from undershoot.pattern_tables.pattern import Pattern
-from undershoot.pattern_tables.residuals import residuals_of
+from undershoot.pattern_tables.residuals import code_counts, residuals_of
 from undershoot.pattern_tables.sets import PatternSet, pattern_set, piece_names
 from undershoot.pattern_tables.tensors import TensorRanking
 from undershoot.puzzles.problem import Problem
-from undershoot.training.checkpoints import Position, checkpoints, step_of
+from undershoot.training.checkpoints import Position
 from undershoot.training.label_free_patterns import LabelFreeLearner, residuals_by_moves
-from undershoot.training.on_patterns import LevelLearner, PatternLearner, block_of, one_thread
+from undershoot.training.on_patterns import LevelLearner, PatternLearner, one_thread
 from undershoot.training.recipe import Loss, Recipe, Targets, recipe_from
 from undershoot.training.runs import Run
 
@@ -206,16 +208,12 @@ def whole_network(learner: LevelLearner) -> PatternNetwork:
     return PatternNetwork(learner.pattern, whole, learner.residuals, (0,) * whole.widths[-1], pairs)
 
 
-def set_bundle_aside(run: Run, puzzle: Problem, recipe: Recipe) -> Path | None:
-    """Before steps are made: keep a bundle that is there, of fewer steps or calibrated, elsewhere; returns where.
+def set_bundle_aside(run: Run, recipe: Recipe) -> Path | None:
+    """Before steps are made: keep a bundle that is there, of another number of steps or damaged, elsewhere; returns where.
 
-    None if there is none, or no step is left to make: then it is of this run, and is left as it is.
+    None if there is none, or one of this recipe, calibrated or not, which is left as it is.
     """
-    patterns = distinct_patterns(pattern_set(puzzle, recipe.patterns).patterns)
-    folders = [run.folder / _folder(number) / "checkpoints" for number in range(1, len(patterns) + 1)]
-    made = [max(map(step_of, checkpoints(folder)), default=0) for folder in folders]
-    last = recipe.steps - recipe.steps % block_of(recipe)  # checkpoints end with a block
-    if min(made) >= last or not run.bundle.exists() or not any(run.bundle.iterdir()):
+    if not run.bundle.exists() or not any(run.bundle.iterdir()) or _is_of(run.bundle, recipe):
         return None
     kept, number = run.folder / f"bundle-before-{recipe.steps}", 1
     while kept.exists():
@@ -223,6 +221,15 @@ def set_bundle_aside(run: Run, puzzle: Problem, recipe: Recipe) -> Path | None:
         kept = run.folder / f"bundle-before-{recipe.steps}-{number}"
     run.bundle.rename(kept)
     return kept
+
+
+def _is_of(bundle: Path, recipe: Recipe) -> bool:
+    try:
+        there = read_pattern_bundle(bundle, with_calibration=False)
+    except UndershootError:
+        return False
+    where = {"device": recipe.device, "tf32": recipe.tf32}
+    return {**there.recipe, **where} == {**recipe.to_dict(), **where}
 
 
 def finish(run_dir: Path, trained: TrainedPatterns, command: str) -> Path | None:
@@ -263,4 +270,8 @@ def check_pattern_recipe(puzzle: Problem, recipe: Recipe) -> PatternSet:
         raise UndershootError("networks see pairs of pieces, and a pattern of this set has one piece only; use another set")
     if chosen.with_inverse:
         raise UndershootError("networks on patterns are not asked about inverses; leave out +inverse")
+    codes = max(max(code_counts(pattern.folded)) for pattern in chosen.patterns)
+    check_askable(max(len(pattern.followed) for pattern in chosen.patterns), codes)
+    if is_exact:
+        check_room(chosen.patterns, puzzle.name)
     return chosen

@@ -81,7 +81,7 @@ def calibrate(
     method: str = "exhaustive",
     wanted: Wanted | None = None,
     whole_numbers: bool = False,
-    out: Path | None = None,
+    out: Path | str | None = None,
     progress: Progress | None = None,
 ) -> CalibratedBundle: ...
 @overload
@@ -91,7 +91,7 @@ def calibrate(
     method: str = "exhaustive",
     wanted: Wanted | None = None,
     whole_numbers: bool = False,
-    out: Path | None = None,
+    out: Path | str | None = None,
     progress: Progress | None = None,
 ) -> Calibrated:
     """Move a network down until something is known about it, and write that into its bundle; or a function of `us.wrap`.
@@ -116,6 +116,7 @@ def calibrate(
             reason = "converted; leave whole_numbers out" if whole_numbers else f"saved, so leave `out` out: {NO_DIGEST}"
             raise UndershootError(f"the heuristic {subject.name} is a function and cannot be {reason}")
         return _calibrate_function(subject, fit, wanted)
+    out = None if out is None else Path(out)
     folder = _place(bundle_folder(subject), out)
     before = contents_digest(folder)
     trained = read_bundle(subject, with_calibration=False)

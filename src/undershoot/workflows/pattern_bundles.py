@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from undershoot import trust
 from undershoot.bundles.bundle import CERTIFICATE, CONFIG, check_replaceable
 from undershoot.bundles.names import bundle_folder
@@ -18,7 +20,8 @@ from undershoot.errors import UndershootError, what_came
 from undershoot.files import check_writable, contents_digest
 from undershoot.heuristics.every_arrangement import PatternFindings, check_every_arrangement
 from undershoot.heuristics.pattern_networks import PatternNetwork
-from undershoot.pattern_tables.cache import table_of
+from undershoot.pattern_tables.cache import check_room, table_of
+from undershoot.pattern_tables.residuals import codes_at
 from undershoot.pattern_tables.sets import piece_names
 from undershoot.pattern_tables.tables import AUTO, CUDA_FROM, PatternTable
 from undershoot.trust import Passed
@@ -55,7 +58,7 @@ def calibrate_patterns(
     subject: str | Path,
     method: str = "exhaustive",
     listed: float | None = None,
-    out: Path | None = None,
+    out: Path | str | None = None,
     progress: Progress | None = None,
 ) -> tuple[PatternBundle, Path]:
     """Fit thresholds with which no arrangement is overestimated, and write them into the bundle; returns it and its place.
@@ -79,14 +82,16 @@ def calibrate_patterns(
         raise UndershootError(f"a share of listed arrangements was given, but {method} lists none; use exceptions")
     listed = (USUALLY_LISTED if method == "exceptions" else 0.0) if listed is None else listed
     if not isinstance(listed, float | int) or not 0 <= listed < 1:
-        raise UndershootError(f"the share of listed arrangements is {what_came(listed)}; allowed are 0 to below 1")
-    place = out or bundle_folder(subject)
+        came = f"{listed:g}" if isinstance(listed, float | int) else what_came(listed)
+        raise UndershootError(f"the share of listed arrangements is {came}; allowed are 0 to below 1")
+    place = Path(out) if out else bundle_folder(subject)
     before = contents_digest(place)
     bundle = read_pattern_bundle(subject, with_calibration=False)
     check_replaceable(place)
     check_writable(place, as_folder=True)
     if (place / CONFIG).exists() and read_pattern_bundle(place, with_calibration=False).weights_digest != bundle.weights_digest:
         raise UndershootError(f"--out is {place}, where another network is; choose another place, or remove that one")
+    _check_room(bundle)
     made = []
     for network in bundle.networks:
         table = _table(bundle, network, progress)
@@ -175,6 +180,7 @@ def _differing(where: str, stated: dict[str, Any], expected: dict[str, Any]) -> 
 
 
 def _compared(bundle: PatternBundle, progress: Progress | None) -> tuple[tuple[PatternFindings, ...], list[dict[str, Any]]]:
+    _check_room(bundle)
     findings, rows = [], []
     for network in bundle.networks:
         table = _table(bundle, network, progress)
@@ -195,6 +201,11 @@ def _compared(bundle: PatternBundle, progress: Progress | None) -> tuple[tuple[P
     return tuple(findings), rows
 
 
+def _check_room(bundle: PatternBundle) -> None:
+    """Before the first table is made."""
+    check_room([network.pattern for network in bundle.networks], bundle.puzzle.name)
+
+
 def _table(bundle: PatternBundle, network: PatternNetwork, progress: Progress | None) -> PatternTable:
     """Made and verified here, now or before; a file in the cache that this installation did not make does not count."""
     called = _called(bundle, network)
@@ -209,6 +220,21 @@ def _table(bundle: PatternBundle, network: PatternNetwork, progress: Progress | 
 def _called(bundle: PatternBundle, network: PatternNetwork) -> str:
     names = piece_names(bundle.puzzle, network.pattern.pieces)
     return " ".join(names[piece] for piece in network.pattern.followed)
+
+
+def first_too_high(bundle: PatternBundle, network: PatternNetwork, found: PatternFindings) -> str | None:
+    """The first arrangement above its cost: pieces, each with the cells that it stands on, from 1 on."""
+    if found.first is None:
+        return None
+    pieces, how = network.pattern.pieces, network.pattern.folded
+    names = piece_names(bundle.puzzle, pieces)
+    (codes,) = codes_at(how, np.array([found.first], dtype=np.int64))
+    standing = []
+    for i, piece in enumerate(how.pieces.tolist()):
+        slot = how.slots[i, codes[i] // how.all_turns[i], codes[i] % how.all_turns[i]]
+        cells = [str(cell + 1) for cell in pieces.stickers[slot].tolist() if cell >= 0]
+        standing.append(f"{names[piece]} on {'-'.join(cells)}")
+    return ", ".join(standing)
 
 
 def _report(progress: Progress | None, note: str) -> Callable[[int, int], None] | None:
