@@ -276,7 +276,7 @@ def entry(name: str, index: Any, value: Any) -> Callable[[Document], None]:
 
 def test_puzzles_without_a_blank_are_said_to_be_beyond_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = written(tmp_path / "cube", us.puzzle("cube-2x2"), "2+2")
-    assert "not of tiles that slide, and this verifier checks those only" in run(folder, capsys, 2)
+    assert "only patterns of tiles that slide are checked here" in run(folder, capsys, 2)
 
 
 @pytest.mark.parametrize(
