@@ -3,6 +3,7 @@
     python benchmarks/pattern_baselines.py losses [--device cuda] [--subjects "7 tiles,corners"] [--losses cross-entropy]
         [--seconds 300]
     python benchmarks/pattern_baselines.py tables [--subjects ...]
+    python benchmarks/pattern_baselines.py searches --networks ours=runs/ours cross-entropy=runs/other [--boards 100]
 
 losses: the same network trained with our loss and with the cross-entropy one. `too high` is the share of all arrangements that
 it puts above their cost before thresholds are fitted; then come the means with thresholds under which none is (each is compared
@@ -18,28 +19,34 @@ import argparse
 import dataclasses
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import undershoot as us
-from undershoot.arrays import I64, U8, AnyArray
+from undershoot.arrays import I64, U8, AnyArray, States
+from undershoot.bundles.pattern_reading import read_pattern_bundle
 from undershoot.calibration.on_patterns import Fitting, fit_within, fitting
+from undershoot.guarantees import PROVEN, Heuristic, OptimalityKind
 from undershoot.heuristics.every_arrangement import check_every_arrangement
+from undershoot.heuristics.learned_patterns import learned_patterns
 from undershoot.heuristics.pattern_networks import PatternNetwork
+from undershoot.heuristics.patterns import PatternHeuristic, sums_of_looks
 from undershoot.heuristics.whole_numbers import to_whole_numbers
 from undershoot.pattern_tables.cache import table_of
-from undershoot.pattern_tables.looks import Look, symmetry_between
+from undershoot.pattern_tables.looks import Look, distinct_patterns, symmetry_between
 from undershoot.pattern_tables.packing import MOST_HALF
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.ranking import rank_of
-from undershoot.pattern_tables.residuals import codes_at, encoding_of, residuals_of, sums_of
+from undershoot.pattern_tables.residuals import codes_at, encoding_of, residuals_of, shares_of, sums_of
 from undershoot.pattern_tables.sets import pattern_set
 from undershoot.pattern_tables.tables import PatternTable
+from undershoot.search.ida import solve_by_deepening
 
 LISTED_BYTES = 5
+SEARCHED = "6-6-3+reflected"
 DRAWN = 1 << 16
 
 
@@ -135,6 +142,75 @@ def drawn_mean(network: PatternNetwork, made: Fitting) -> float:
     return float(np.where(known, costs, np.minimum(values, costs))[costs < 255].mean())
 
 
+def searches(named: dict[str, str], boards: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    puzzle = us.puzzle("tiles-4x4")
+    chosen, states = pattern_set(puzzle, SEARCHED), puzzle.sample(boards, seed=3)
+    room = 0
+    for name, path in named.items():
+        bundle = read_pattern_bundle(path, with_calibration=False)
+        of = {network.pattern.followed: table_of(network.pattern, puzzle.name) for network in bundle.networks}
+        made = [fitting(network, of[network.pattern.followed]) for network in bundle.networks]
+        size = sum(int(network.pattern.folded.size) for network in bundle.networks)
+        before = above(bundle.networks, of)
+        ways = {"none listed": fit_within(made, 0), "0.1 % listed": fit_within(made, size // 1000)}
+        ways["side table"] = [with_side_table(network, of[network.pattern.followed]) for network in bundle.networks]
+        for way, networks in ways.items():
+            weights = sum(weight.size for network in networks for weight in network.network.weights)
+            room = room or weights
+            figures = {"bytes": weights, "bytes of the list": LISTED_BYTES * sum(len(one.listed) for one in networks)}
+            figures |= {"too high before": before, "after": above(networks, of)}
+            heuristic = learned_patterns(name, puzzle, SEARCHED, networks, PROVEN)
+            yield f"{name}, {way}", {**figures, **searched(puzzle, heuristic, states)}
+    whole = {pattern: table_of(pattern, puzzle.name) for pattern in distinct_patterns(chosen.patterns)}
+    block = -(-sum(len(table.entries) for table in whole.values()) // room)
+    least = {pattern: written_out(puzzle, table, block) for pattern, table in whole.items()}
+    for what, tables, each in (("tables", whole, 1), (f"minima over blocks of {block}", least, block)):
+        asked = PatternHeuristic(what, chosen.pieces, sums_of_looks(chosen, tables.__getitem__), tuple(tables.values()))
+        taken = sum(-(-len(table.entries) // each) for table in tables.values())
+        yield what, {"bytes": taken, **searched(puzzle, asked, states)}
+    for smaller in ("4-4-4-3+reflected", "5-5-5+reflected"):
+        other = us.patterns(puzzle, smaller)
+        taken = sum(len(table.entries) for table in other.tables)
+        yield f"tables {smaller}", {"bytes": taken, **searched(puzzle, other, states)}
+
+
+def above(networks: Sequence[PatternNetwork], of: dict[tuple[int, ...], PatternTable]) -> int:
+    return sum(check_every_arrangement(network, of[network.pattern.followed]).violations for network in networks)
+
+
+def with_side_table(network: PatternNetwork, table: PatternTable) -> PatternNetwork:
+    """All that it puts too high listed, instead of thresholds."""
+    entries, size = table.unpacked(), int(network.pattern.folded.size)
+    too_high = []
+    for first in range(0, size, DRAWN):
+        numbers = np.arange(first, min(first + DRAWN, size))
+        too_high.append(numbers[network.values(numbers) > entries[numbers]])
+    listed = np.concatenate(too_high)
+    return dataclasses.replace(network, listed=listed, listed_costs=entries[listed])
+
+
+def written_out(puzzle: us.Puzzle, table: PatternTable, block: int) -> PatternTable:
+    """The least of each block, or h0's shares, whichever is more, in place of every entry of it."""
+    entries, pattern = table.unpacked(), table.pattern
+    least = np.repeat(np.minimum.reduceat(entries, np.arange(0, len(entries), block)), block)[: len(entries)]
+    shares = sums_of(shares_of(pattern, puzzle.base_heuristic), codes_at(pattern.folded, np.arange(len(entries))))
+    return PatternTable(pattern, np.where(entries < 255, np.maximum(least, shares), 255).astype(np.uint8), 0.0)
+
+
+def searched(puzzle: us.Puzzle, heuristic: Heuristic, states: States) -> dict[str, Any]:
+    solve_by_deepening(puzzle, puzzle.table.goals[:1], heuristic, us.SearchOptions())
+    began = time.process_time()
+    results = solve_by_deepening(puzzle, states, heuristic, us.SearchOptions())
+    taken, children = time.process_time() - began, sum(result.generated for result in results)
+    return {
+        "mean h": round(float(heuristic(states).mean()), 3),
+        "mean cost": sum(result.cost or 0 for result in results) / len(states),
+        "proven": sum(result.optimality.kind is OptimalityKind.PROVEN for result in results),
+        "children each": round(children / len(states)),
+        "milliseconds each": round(1000 * taken / len(states), 1),
+    }
+
+
 def packed_bytes(entries: int, largest: int) -> int:
     return -(-entries // 2) if largest <= MOST_HALF else entries
 
@@ -163,8 +239,6 @@ def tables(subject: Subject) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def drawn_shares(puzzle: us.Puzzle, pattern: Pattern) -> tuple[I64, I64]:
     """Arrangements drawn uniformly, and the sums of their shares of h0."""
-    from undershoot.pattern_tables.residuals import shares_of
-
     numbers = np.random.default_rng(0).integers(0, int(pattern.folded.size), DRAWN)
     return numbers, sums_of(shares_of(pattern, puzzle.base_heuristic), codes_at(pattern.folded, numbers))
 
@@ -219,13 +293,19 @@ def keeps(pattern: Pattern, symmetry: Any) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("losses", "tables"))
+    parser.add_argument("part", choices=("losses", "tables", "searches"))
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), help="of " + ", ".join(SUBJECTS))
     parser.add_argument("--losses", default=",".join(LOSSES), help="of " + ", ".join(LOSSES))
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no subject after so many")
+    parser.add_argument("--networks", nargs="*", default=[], metavar="NAME=PATH")
+    parser.add_argument("--boards", type=int, default=100)
     arguments = parser.parse_args()
+    if arguments.part == "searches":
+        for what, figures in searches(dict(one.split("=", 1) for one in arguments.networks), arguments.boards):
+            print(f"{what:38}{json.dumps(figures)}", flush=True)
+        return
     began = time.perf_counter()
     for name in arguments.subjects.split(","):
         if time.perf_counter() - began > arguments.seconds:
