@@ -18,7 +18,7 @@ from undershoot.errors import NotAvailable
 from undershoot.heuristics.every_arrangement import Part, Progress, every_part
 from undershoot.heuristics.families import BEYOND
 from undershoot.heuristics.pattern_networks import PatternNetwork
-from undershoot.pattern_tables.making import UNREACHED
+from undershoot.pattern_tables.pattern import UNREACHED
 from undershoot.pattern_tables.residuals import codes_at, sums_of
 from undershoot.pattern_tables.tables import PatternTable
 

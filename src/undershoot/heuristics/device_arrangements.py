@@ -11,7 +11,7 @@ from undershoot.heuristics.every_arrangement import Part, Progress, check_table
 from undershoot.heuristics.neural_cuda import full_precision, whole_layers, whole_tensors
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.kernels.tensor_encodings import TensorEncoding
-from undershoot.pattern_tables.making import UNREACHED
+from undershoot.pattern_tables.pattern import UNREACHED
 from undershoot.pattern_tables.tables import PatternTable
 from undershoot.pattern_tables.tensors import TensorRanking
 

@@ -22,9 +22,8 @@ from undershoot.kernels.fused import Fused
 from undershoot.kernels.tensor_pieces import TensorInverse, TensorPieces
 from undershoot.pattern_tables.device import CHUNK, fold_entries, made_entries
 from undershoot.pattern_tables.looks import Look
-from undershoot.pattern_tables.making import UNREACHED
 from undershoot.pattern_tables.packing import MOST_HALF, NO_HALF
-from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.pattern import UNREACHED, Pattern
 from undershoot.pattern_tables.sets import PatternSet, piece_names
 from undershoot.puzzles.pieces import Pieces
 from undershoot.puzzles.problem import Problem

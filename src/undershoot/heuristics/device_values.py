@@ -35,7 +35,7 @@ from undershoot.heuristics.whole_numbers import WholeNetwork
 from undershoot.kernels.tensor_encodings import TensorBase, TensorEncoding
 from undershoot.kernels.tensor_pieces import TensorPieces
 from undershoot.kernels.tensors import TensorMoves, signed
-from undershoot.pattern_tables.making import UNREACHED
+from undershoot.pattern_tables.pattern import UNREACHED
 from undershoot.puzzles.parity import CostParity
 from undershoot.puzzles.problem import Problem
 

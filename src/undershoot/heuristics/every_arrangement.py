@@ -13,7 +13,7 @@ from undershoot.errors import UndershootError
 from undershoot.heuristics.packed_networks import PackedNetworks, desk, pack, sums_in_order
 from undershoot.heuristics.pattern_networks import PatternNetwork
 from undershoot.kernels.compiler import compiled
-from undershoot.pattern_tables.making import UNREACHED
+from undershoot.pattern_tables.pattern import UNREACHED
 from undershoot.pattern_tables.residuals import codes_of, sums_of
 from undershoot.pattern_tables.tables import PatternTable
 

@@ -11,6 +11,7 @@ from undershoot.kernels.compiler import compiled_loop, inner
 from undershoot.kernels.guides import implements, kept_size, make_kept, update_kept, value_after, value_of
 from undershoot.kernels.plan import Plan, forward_plan
 from undershoot.pattern_tables.looks import Look
+from undershoot.pattern_tables.pattern import UNREACHED
 from undershoot.pattern_tables.ranking import Ranking, unrank_places
 from undershoot.pattern_tables.tables import PatternTable
 from undershoot.puzzles.moves import MoveTable
@@ -132,7 +133,7 @@ def joined(tables: Sequence[U8]) -> tuple[U8, I64]:
 def sparse(table: PatternTable, bits: int) -> U8:
     """uint8[2^(bits * k)]: by the places of the pieces as one number, the first in the lowest bits."""
     how = table.pattern.folded
-    result = np.full(1 << (bits * len(how.kind)), 255, dtype=np.uint8)
+    result = np.full(1 << (bits * len(how.kind)), UNREACHED, dtype=np.uint8)
     spread_out(how, table.unpacked(), bits, result, np.zeros(len(how.kind), dtype=np.int64))
     return result
 

@@ -12,8 +12,8 @@ from undershoot.kernels.guides import implements, kept_size, make_kept, update_k
 from undershoot.kernels.plan import Plan
 from undershoot.kernels.prefetch import prefetch
 from undershoot.pattern_tables.looks import Look
-from undershoot.pattern_tables.making import UNREACHED
 from undershoot.pattern_tables.packing import NO_HALF
+from undershoot.pattern_tables.pattern import UNREACHED
 from undershoot.puzzles.pieces import NOWHERE, Pieces
 
 ONE, NONE = np.uint64(1), np.uint64(0)

@@ -13,8 +13,7 @@ from undershoot.arrays import U8
 from undershoot.errors import GaveOut, NotAvailable, SpaceTooLarge
 from undershoot.kernels.fused import compiled
 from undershoot.oracles.size import available_memory, bytes_text
-from undershoot.pattern_tables.making import MOST, UNREACHED
-from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.pattern import MOST, TOO_DEAR, UNREACHED, Pattern
 from undershoot.pattern_tables.regions import cursor_steps
 from undershoot.pattern_tables.tensors import NO_COST, TensorSteps
 from undershoot.pattern_tables.verification import WrongPatternTable
@@ -220,7 +219,7 @@ def _name_the_first(work: Work, entries: Tensor, numbers: Tensor, due: Tensor) -
         order = torch.argsort(region, stable=True)
         first = row.start + int(order[is_wrong[row][order].nonzero()[0, 0]])
     if MOST < due[first] < NO_COST:
-        raise NotAvailable("costs above 254 do not fit an entry of a pattern table; use another heuristic")
+        raise NotAvailable(TOO_DEAR)
     wrong = int(numbers[first])
     raise WrongPatternTable(f"entry {wrong:,} of the table is {int(entries[wrong])}, which does not follow from others")
 

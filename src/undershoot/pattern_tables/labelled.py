@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from undershoot.pattern_tables.making import UNREACHED
+from undershoot.pattern_tables.pattern import UNREACHED
 from undershoot.pattern_tables.residuals import Residuals
 from undershoot.pattern_tables.tables import PatternTable
 from undershoot.pattern_tables.tensors import TensorRanking

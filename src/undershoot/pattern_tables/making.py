@@ -15,14 +15,11 @@ from undershoot.arrays import I64, U8, U64, Number
 from undershoot.errors import SpaceTooLarge
 from undershoot.kernels.compiler import compiled_loop
 from undershoot.oracles.size import available_memory, bytes_text
-from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.pattern import MOST, UNREACHED, Pattern
 from undershoot.pattern_tables.ranking import Ranking, rank, rank_of, turn_pieces, unrank_places
 from undershoot.pattern_tables.regions import cursor_steps, push_regions, write_goals
 from undershoot.pattern_tables.steps import SlotSteps, context_of, move, steps_of
 
-UNREACHED = 255
-MOST = 254
-"""The largest cost that an entry holds."""
 CHUNK = 1 << 20
 """Entries that a thread takes at once, about; between them the process can be interrupted."""
 

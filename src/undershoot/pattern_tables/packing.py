@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from undershoot.arrays import U8
-from undershoot.pattern_tables.making import UNREACHED
+from undershoot.pattern_tables.pattern import UNREACHED
 
 MOST_HALF, NO_HALF = 14, 15
 """The largest cost that half a byte holds, and what stands for UNREACHED."""

@@ -12,6 +12,9 @@ from undershoot.errors import SpaceTooLarge, UndershootError
 from undershoot.pattern_tables.ranking import Ranking
 from undershoot.puzzles.pieces import Pieces
 
+UNREACHED, MOST = 255, 254
+"""Entries of tables: what has no solution, and the largest cost."""
+TOO_DEAR = f"costs above {MOST} do not fit an entry of a pattern table; use another heuristic"
 MOST_ARRANGEMENTS = 2**62
 """Their numbers are int64."""
 

@@ -11,7 +11,7 @@ from undershoot.arrays import I32, I64, U8, U64, Bools, Number, frozen
 from undershoot.errors import NotAvailable
 from undershoot.kernels.bits import ones
 from undershoot.kernels.compiler import compiled_loop, inner
-from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.pattern import MOST, UNREACHED, Pattern
 from undershoot.pattern_tables.ranking import Ranking, rank, unrank_places
 
 ONE, NONE = np.uint64(1), np.uint64(0)
@@ -198,9 +198,9 @@ def check_regions(how: Ranking, steps: CursorSteps, entries: U8, goals: I64, fir
                 bit = region & (~region + ONE)
                 region ^= bit
                 entry = number * free + np.int64(ones((bit - ONE) & ~occupied))
-                if NO_COST > due > 254:
+                if NO_COST > due > MOST:
                     return np.int64(-2 - entry)
-                if entries[entry] != (np.int64(255) if due == NO_COST else due):
+                if entries[entry] != (np.int64(UNREACHED) if due == NO_COST else due):
                     return np.int64(entry)
     return np.int64(-1)
 
@@ -230,6 +230,6 @@ def _due(
             if steps.legal[place, step] and steps.moved[place, step] & occupied != NONE:
                 there = free * _leave(how, steps, place, step, slots, moved)
                 cost = np.int64(entries[there + _among_free(_occupied(how, moved), steps.landing[place, step])])
-                if cost < 255:
+                if cost < UNREACHED:
                     least = min(least, cost + np.int64(steps.cost[place, step]))
     return least

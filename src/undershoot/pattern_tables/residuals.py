@@ -13,8 +13,7 @@ import numpy as np
 from undershoot.arrays import I64, U8, Number, freeze_arrays, read_only
 from undershoot.errors import NotAvailable
 from undershoot.kernels.compiler import compiled
-from undershoot.pattern_tables.making import UNREACHED
-from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.pattern import UNREACHED, Pattern
 from undershoot.pattern_tables.ranking import Ranking, turn_pieces, unrank_places
 from undershoot.pattern_tables.tables import PatternTable
 from undershoot.puzzles.base_heuristics import BaseHeuristic

@@ -10,9 +10,9 @@ import numpy as np
 
 from undershoot.arrays import I64, U8, frozen, sealed
 from undershoot.errors import UndershootError, what_came
-from undershoot.pattern_tables.making import UNREACHED, make_entries
+from undershoot.pattern_tables.making import make_entries
 from undershoot.pattern_tables.packing import can_pack, pack, unpack, unpacked_parts
-from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.pattern import UNREACHED, Pattern
 from undershoot.pattern_tables.verification import verify_entries
 
 AT_ONCE = 1 << 24

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.pattern import UNREACHED, Pattern
 from undershoot.pattern_tables.ranking import Ranking
 
 DEAR = 1000
@@ -164,4 +164,4 @@ class TensorSteps:
         """
         targets, prices = self.neighbours(numbers)
         there = entries[targets].to(torch.int16)
-        return torch.where((prices > 0) & (there < 255), there + prices, NO_COST)
+        return torch.where((prices > 0) & (there < UNREACHED), there + prices, NO_COST)

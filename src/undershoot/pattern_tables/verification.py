@@ -15,7 +15,7 @@ import numpy as np
 from undershoot.arrays import I64, U8, Number
 from undershoot.errors import NotAvailable, UndershootError
 from undershoot.kernels.compiler import compiled_loop
-from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.pattern import MOST, TOO_DEAR, UNREACHED, Pattern
 from undershoot.pattern_tables.ranking import Ranking, rank, rank_of, turn_pieces, unrank_places
 from undershoot.pattern_tables.regions import NO_COST, check_regions, cursor_steps
 from undershoot.pattern_tables.steps import SlotSteps, context_of, move, steps_of
@@ -54,7 +54,7 @@ def verify_entries(
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         for number, wrong in enumerate(pool.map(check, range(0, size, step))):
             if wrong < -1:
-                raise NotAvailable("costs above 254 do not fit an entry of a pattern table; use another heuristic")
+                raise NotAvailable(TOO_DEAR)
             if wrong >= 0:
                 raise WrongPatternTable(f"entry {wrong:,} of the table is {entries[wrong]}, which does not follow from others")
             if progress is not None:
@@ -80,11 +80,11 @@ def check_entries(how: Ranking, steps: SlotSteps, entries: U8, goals: I64, first
                 cost = move(steps, context, step, count, slots, moved)
                 if cost > 0:
                     there = np.int64(entries[rank(how, moved)])
-                    due = min(due, there + cost) if there < 255 else due
+                    due = min(due, there + cost) if there < UNREACHED else due
             for g in range(goals.shape[0]):
                 due = np.int64(0) if goals[g] == entry else due
-            if NO_COST > due > 254:
+            if NO_COST > due > MOST:
                 return np.int64(-2 - entry)
-            if entries[entry] != (np.int64(255) if due == NO_COST else due):
+            if entries[entry] != (np.int64(UNREACHED) if due == NO_COST else due):
                 return np.int64(entry)
     return np.int64(-1)
