@@ -61,6 +61,18 @@ def measured(puzzle: us.Puzzle, name: str, boards: States, seconds: float) -> di
     }
 
 
+TITLES = {"tiles-4x4": "15-puzzle, 100 uniformly random boards", "tiles-5x5": "24-puzzle, 30 walks of 70 moves"}
+LOOKS = {"tables": ("o-", "#4477aa", (5, 5), "left"), "networks": ("s-", "#cc6677", (-6, -11), "right")}
+"""Of each kind: line, colour, and where names stand."""
+
+
+def name_of(heuristic: str) -> str:
+    """How a picture calls it."""
+    if heuristic in LEARNED:
+        return "in the package"
+    return heuristic.removeprefix("patterns:").removesuffix("+reflected").rstrip("/").split("/")[-1]
+
+
 def picture(rows: list[dict[str, Any]], path: Path) -> None:
     import matplotlib as mpl
 
@@ -68,21 +80,22 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
     from matplotlib import pyplot as plt
 
     puzzles = list(dict.fromkeys(row["puzzle"] for row in rows))
-    figure, axes = plt.subplots(2, len(puzzles), figsize=(5.2 * len(puzzles), 7.0), sharex="col", squeeze=False)
-    looks = {"tables": ("o-", "#4477aa"), "networks": ("s-", "#cc6677")}
+    figure, axes = plt.subplots(2, len(puzzles), figsize=(5.2 * len(puzzles), 7.0), sharex=True, squeeze=False)
     for column, puzzle in enumerate(puzzles):
         for axis, what in zip(axes[:, column], ("children each", "milliseconds each"), strict=True):
-            for kind, (style, colour) in looks.items():
+            for kind, (style, colour, offset, side) in LOOKS.items():
                 those = sorted((r for r in rows if r["puzzle"] == puzzle and r["kind"] == kind), key=lambda r: r["bytes"])
                 axis.loglog([r["bytes"] for r in those], [r[what] for r in those], style, color=colour, label=kind)
                 for row in those:
-                    name = row["heuristic"].removeprefix("patterns:").removesuffix("+reflected").rstrip("/").split("/")[-1]
-                    axis.annotate(name, (row["bytes"], row[what]), textcoords="offset points", xytext=(4, 5), fontsize=7)
+                    at, how = (row["bytes"], row[what]), {"textcoords": "offset points", "xytext": offset, "ha": side}
+                    axis.annotate(name_of(row["heuristic"]), at, fontsize=8, color=colour, **how)
+            values = [r[what] for r in rows if r["puzzle"] == puzzle]
+            axis.set_ylim(min(values) / 3, max(values) * 3)
+            axis.set_xlim(5e4, 3e9)
             axis.grid(visible=True, which="major", alpha=0.3)
-            axis.margins(0.22, 0.15)
             axis.tick_params(which="minor", labelleft=False, labelbottom=False)
             axis.set_ylabel(what.replace("each", "a board"))
-        axes[0, column].set_title(puzzle)
+        axes[0, column].set_title(TITLES.get(puzzle, puzzle))
         axes[1, column].set_xlabel("bytes")
         axes[0, column].legend()
     figure.tight_layout()
