@@ -6,13 +6,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import undershoot as us
 from commands import undershoot
 from undershoot.errors import SpaceTooLarge, UndershootError
-from undershoot.pattern_tables.cache import check_room
-from undershoot.pattern_tables.sets import default_name, memory_of, pattern_set
+from undershoot.pattern_tables.cache import HEADER, cached_bytes, check_room, table_of
+from undershoot.pattern_tables.room import disk_bytes, memory_of
+from undershoot.pattern_tables.sets import default_name, pattern_set
 
 PYRAMINX = str(Path(__file__).parent.parent.parent / "examples" / "pyraminx.toml")
 
@@ -20,7 +22,7 @@ PYRAMINX = str(Path(__file__).parent.parent.parent / "examples" / "pyraminx.toml
 @pytest.mark.parametrize("name", ["topspin-12-4", "cube-3x3", "tiles-4x4", "tiles-5x5", "tiles-3x3", "cube-2x2", PYRAMINX])
 def test_a_default_set_keeps_to_the_memory_that_is_given(name: str) -> None:
     puzzle = us.puzzle(name)
-    taken = [memory_of(pattern_set(puzzle, max_memory=memory)) for memory in (10_000, 300_000, 3_000_000_000)]
+    taken = [memory_of(pattern_set(puzzle, max_memory=memory).patterns) for memory in (10_000, 300_000, 3_000_000_000)]
     assert taken[0] <= 10_000
     assert taken[1] <= 300_000
     assert taken[0] < taken[1] < taken[2] <= 3_000_000_000
@@ -94,10 +96,80 @@ def test_room_on_the_disk_is_asked_for_all_tables_before_the_first_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = pattern_set(us.puzzle("tiles-3x3"), "4-4")
-    sizes = [int(pattern.folded.size) for pattern in chosen.patterns]
-    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=sum(sizes) - 1, f_frsize=1))
-    with pytest.raises(UndershootError, match=r"2 pattern tables of .* would not fit on the disk"):
+    need = sum(disk_bytes(pattern) + HEADER for pattern in chosen.patterns)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=need - 1, f_frsize=1))
+    with pytest.warns(UserWarning, match=r"are free\), so some of 2 pattern tables are made for this process alone; make room"):
         check_room(chosen.patterns, "tiles-3x3", tmp_path, again=True, device="cpu")
+
+
+def test_a_full_disk_is_said_before_the_work_and_the_table_is_made_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (pattern,) = pattern_set(us.puzzle("tiles-2x3"), "5").patterns
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=100, f_frsize=1))
+    with pytest.warns(UserWarning, match=r"100 bytes are free.*UNDERSHOOT_CACHE_DIR"):
+        table = table_of(pattern, "tiles-2x3", tmp_path)
+    assert table.largest == 21
+    assert not list(tmp_path.rglob("*.pattern"))
+
+
+def test_what_a_table_takes_on_the_disk_is_not_more_than_its_file(tmp_path: Path) -> None:
+    (pattern,) = pattern_set(us.puzzle("topspin-8-4"), "5").patterns
+    made = table_of(pattern, "topspin-8-4", tmp_path)
+    (path,) = tmp_path.rglob("*.pattern")
+    assert disk_bytes(pattern) + HEADER == path.stat().st_size
+    assert cached_bytes(pattern, "topspin-8-4", tmp_path) == len(made.entries)
+
+
+def test_tables_that_a_symmetry_maps_onto_each_other_are_counted_once() -> None:
+    shared, alone = (pattern_set(us.puzzle("topspin-12-4"), name).patterns for name in ("8+8", "8"))
+    assert memory_of(shared) == memory_of(alone) < 2 * alone[0].folded.size
+
+
+def test_searches_hold_each_table_once_and_what_they_write_out_counts() -> None:
+    cube, tiles = us.patterns(us.puzzle("cube-2x2"), "4+4"), us.patterns(us.puzzle("tiles-3x3"), "4-4")
+    for heuristic in (cube, tiles):
+        guide, entries = heuristic.guide(), [table.entries for table in heuristic.tables]
+        is_there = [np.shares_memory(part, guide.entries) for part in entries]
+        assert is_there == [heuristic is cube] * len(entries)
+        held = guide.entries.nbytes + sum(part.nbytes for part in entries if heuristic is tiles)
+        assert held <= memory_of([table.pattern for table in heuristic.tables])
+        assert heuristic(heuristic.pieces.table.goals).tolist() == [0]
+    with pytest.raises(SpaceTooLarge, match="making and asking them included"):
+        us.heuristic(us.puzzle("tiles-5x5"), "patterns:5-5-5-5-4+reflected", max_memory=30_000_000)
+
+
+ONE_WAY = """
+name = "one-way"
+goal = "1 2 _ 3"
+cursor = "_"
+[moves]
+R = { at = { 1 = "(1 4)", 2 = "(1 2)", 3 = "(2 3)", 4 = "(3 4)" } }
+[patterns]
+two = "1 2 / 3"
+"""
+
+
+def test_sliding_files_with_moves_that_cannot_be_undone_have_patterns_that_are_not_added(tmp_path: Path) -> None:
+    path = tmp_path / "one-way.toml"
+    path.write_text(ONE_WAY)
+    puzzle = us.puzzle(str(path))
+    distances = us.oracle(puzzle)
+    states, costs = distances.states_of_rows(0, distances.states), distances.true_costs()
+    for name in (None, "3", "two"):
+        values = us.patterns(puzzle, name)(states)
+        assert (values <= costs).all()
+        assert values.max() > 0
+    with pytest.raises(UndershootError, match=r"2-1 adds patterns, which takes moves that can all be undone"):
+        us.patterns(puzzle, "2-1")
+    assert not undershoot("solve", str(path), "--scramble-depth", "3", "--heuristic", "patterns").stderr.count("cannot")
+
+
+def test_a_part_of_a_name_that_is_neither_set_nor_look_is_named() -> None:
+    with pytest.raises(
+        UndershootError, match=r'"foo" in 6-6-3\+foo is neither a set of patterns of tiles-4x4 nor a look; .*inverse'
+    ):
+        us.patterns(us.puzzle("tiles-4x4"), "6-6-3+foo")
 
 
 def test_no_table_is_said_to_be_made_where_that_failed(tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_what_a_kill_left_beside_a_table_is_removed_later(tmp_path: Path) -> Non
         (lambda data: data + b"x", "too long"),
         (lambda data: data[:-5] + bytes([data[-5] ^ 1]) + data[-4:], "checksum"),
         (lambda data: b"{" * 2000, "begin"),
-        (lambda data: data.replace(b'"is_additive": true', b'"is_additive": null'), "is_additive"),
+        (lambda data: data.replace(b'"is_additive": true', b'"is_additive": null'), "moves count in another way"),
         (lambda data: b"", "begin"),
     ],
 )
@@ -231,7 +231,7 @@ def test_a_foreign_table_without_a_cursor_is_verified(tmp_path: Path, monkeypatc
 
 
 def test_too_little_memory_is_said_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("undershoot.pattern_tables.making.available_memory", lambda: 1000)
+    monkeypatch.setattr("undershoot.pattern_tables.room.available_memory", lambda: 1000)
     with pytest.raises(us.UndershootError, match="follow fewer pieces"):
         make_entries(Pattern(pieces_of(us.puzzle("tiles-3x3")), (0, 1, 2), is_additive=True))
 

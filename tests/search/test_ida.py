@@ -8,9 +8,9 @@ import pytest
 
 import undershoot as us
 from undershoot.guarantees import OptimalityKind
-from undershoot.heuristics import sliding_looks
 from undershoot.heuristics.far_looks import FarLooks
 from undershoot.heuristics.patterns import PatternHeuristic
+from undershoot.pattern_tables import room
 from undershoot.search import ida
 from undershoot.search.depth_first import Tree
 from undershoot.search.ida import solve_by_deepening
@@ -182,7 +182,7 @@ def test_large_tables_are_asked_ahead_and_say_the_same(monkeypatch: pytest.Monke
     states, options = puzzle.sample(200, seed=5), SearchOptions(algorithm=Algorithm.IDA)
 
     def asked(most_sparse: int) -> PatternHeuristic:
-        monkeypatch.setattr(sliding_looks, "MOST_SPARSE", most_sparse)
+        monkeypatch.setattr(room, "MOST_SPARSE", most_sparse)
         heuristic = PatternHeuristic("several", full.pieces, sums, tables)
         assert isinstance(heuristic.guide(), FarLooks) == (most_sparse < 1 << 16)
         return heuristic
@@ -197,3 +197,16 @@ def test_large_tables_are_asked_ahead_and_say_the_same(monkeypatch: pytest.Monke
     assert [result.cost for result in us.solve_many(puzzle, states, large, SearchOptions(algorithm=Algorithm.ASTAR))] == [
         result.cost for result in us.solve_many(puzzle, states, us.heuristic(puzzle, "base"))
     ]
+
+
+@pytest.mark.parametrize("algorithm", [us.Algorithm.IDA, us.Algorithm.ASTAR])
+def test_no_more_is_expanded_than_was_allowed_even_if_a_goal_is_next(algorithm: us.Algorithm) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    states, heuristic = puzzle.sample(6, seed=2), us.load("tiles-3x3")
+    full = us.solve_many(puzzle, states, heuristic, us.SearchOptions(algorithm=algorithm))
+    for k, result in enumerate(full):
+        for less in (1, result.expanded):
+            options = us.SearchOptions(algorithm=algorithm, max_expanded=result.expanded - less)
+            stopped = us.solve(puzzle, states[k], heuristic, options)
+            assert (stopped.cost, stopped.expanded) == (None, result.expanded - less)
+            assert stopped.lower_bound <= (result.cost or 0)

@@ -20,9 +20,10 @@ from undershoot.heuristics.learned_patterns import LearnedPatterns
 from undershoot.heuristics.neural import LearnedHeuristic
 from undershoot.heuristics.patterns import PatternHeuristic, pattern_heuristic
 from undershoot.oracles.size import bytes_text
-from undershoot.pattern_tables.cache import cached_seconds
+from undershoot.pattern_tables.cache import cached_bytes, cached_seconds
 from undershoot.pattern_tables.looks import distinct_patterns
-from undershoot.pattern_tables.sets import PatternSet, is_part_of_set, memory_of, pattern_set
+from undershoot.pattern_tables.room import memory_of
+from undershoot.pattern_tables.sets import PatternSet, is_part_of_set, pattern_set
 from undershoot.pattern_tables.tables import AUTO, CUDA_FROM
 from undershoot.puzzles import catalogue
 from undershoot.puzzles.pieces import pieces_of
@@ -210,11 +211,11 @@ def _set_named(puzzle: Puzzle, name: str, max_memory: int | None) -> PatternSet:
         raise UndershootError(f"{PATTERNS}: names no set; give one, such as {PATTERNS}:6-6-3, or {PATTERNS} alone")
     chosen = pattern_set(puzzle, named_set, max_memory)
     if named_set is not None and max_memory is not None:
-        most = memory_of(chosen, are_made=are_cached(puzzle, chosen))
+        most = memory_of(chosen.patterns, lambda pattern: cached_bytes(pattern, puzzle.name))
         if most > max_memory:
             raise SpaceTooLarge(
-                f"the tables of {chosen.name} take {bytes_text(most)}, and {bytes_text(max_memory)} may be used "
-                "(--max-memory); allow more, or name no set, and one that fits is taken"
+                f"the tables of {chosen.name} take {bytes_text(most)}, making and asking them included, and "
+                f"{bytes_text(max_memory)} may be used (--max-memory); allow more, or name no set, and one that fits is taken"
             )
     return chosen
 

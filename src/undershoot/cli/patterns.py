@@ -76,7 +76,8 @@ def _list(puzzle: "Puzzle", given: str, max_memory: int | None, as_json: bool) -
             if by[k] != text:
                 drawn.add_row("" if k else name, text, f"as {by[k]}", "", "")
                 continue
-            seconds = f"about {about[k]:.0f}" if took[k] is None else f"{took[k]:.1f}"
+            guess = f"about {about[k]:.0f}" if about[k] >= 1 else "under 1"
+            seconds = guess if took[k] is None else f"{took[k]:.1f}"
             drawn.add_row("" if k else name, text, f"{entries[k]:,}", seconds, "yes" if cached[k] else "no")
     if as_json:
         print_json({"puzzle": puzzle.name, "sets": rows})
@@ -85,7 +86,7 @@ def _list(puzzle: "Puzzle", given: str, max_memory: int | None, as_json: bool) -
     console = stdout()
     console.print(drawn)
     console.print("An entry takes a byte, or half of one where costs are small. Patterns that a symmetry maps onto each other")
-    console.print("share a table. Seconds to make and verify it, on two cores.")
+    console.print("share a table. Seconds to make and verify it: as it was here, compiling included, or on two cores without.")
     console.print(f"undershoot patterns {given} SET makes one; solve --heuristic patterns:SET searches with it")
 
 

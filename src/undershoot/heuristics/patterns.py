@@ -17,7 +17,7 @@ from undershoot.heuristics.slot_looks import slot_looks
 from undershoot.kernels.guides import values_of
 from undershoot.kernels.plan import forward_plan
 from undershoot.pattern_tables.cache import check_room, table_of
-from undershoot.pattern_tables.looks import Asked, Look, symmetry_between
+from undershoot.pattern_tables.looks import Asked, Look, representatives, symmetry_between
 from undershoot.pattern_tables.pattern import Pattern
 from undershoot.pattern_tables.sets import PatternSet, piece_names
 from undershoot.pattern_tables.tables import AUTO, PatternTable, check_device
@@ -67,9 +67,9 @@ class PatternHeuristic:
             return FarLooks(near, forward_plan(self.pieces.table).legal.shape[1]) if near.is_dense.any() else near
         looks = [look for group in self.sums for look in group]
         is_packed = all(look.table.is_packed for look in looks)
-        tables = {id(look.table): look.table.entries if is_packed else look.table.unpacked() for look in looks}
-        entries, starts = joined(list(tables.values()))
-        where = dict(zip(tables, (starts * (1 + is_packed)).tolist(), strict=True))
+        tables = list({id(look.table): look.table for look in looks}.values())
+        entries, starts = joined(tables, as_packed=is_packed)
+        where = {id(table): start * (1 + is_packed) for table, start in zip(tables, starts.tolist(), strict=True)}
         offsets = np.array([where[id(look.table)] for look in looks], dtype=np.int64)
         return slot_looks(self.pieces, self.sums, entries, offsets, is_packed)
 
@@ -96,20 +96,22 @@ def check_sum(pieces: Pieces, looks: Sequence[Look[Any]]) -> None:
         return
     if not all(look.table.pattern.is_additive for look in looks):
         raise UndershootError("patterns are added only if each counts the moves of its own pieces alone")
+    table, cursor = pieces.table, pieces.cursor
     followed = [set(look.asked.tolist()) for look in looks]
     for i, one in enumerate(followed):
         for other in followed[:i]:
             if one & other:
+                cells = ", ".join(str(cell + 1) for cell in pieces.cells[min(one & other)])
                 raise UndershootError(
-                    f"patterns that share a piece cannot be added: piece {min(one & other)} would count twice"
+                    f"patterns that share a piece cannot be added: the one at home on cell {cells} would count twice"
                 )
-    table, cursor = pieces.table, pieces.cursor
     moved = (pieces.after != np.arange(table.cells)) & table.legal[:, :, None]
-    for kind in {int(pieces.kind_of[p]) for group in followed for p in group}:
+    kinds = {int(pieces.kind_of[p]) for group in followed for p in group}
+    for kind in kinds:
         slots = pieces.kinds[kind].slots
         for c, a in np.argwhere(table.legal):
             places = [row for row in slots if moved[c, a, row].any() and not (cursor is not None and c in row)]
-            if len(places) > 1 or (places and len({int(pieces.kind_of[p]) for group in followed for p in group}) > 1):
+            if len(places) > 1 or (places and len(kinds) > 1):
                 raise UndershootError(
                     f"these patterns cannot be added: the move {table.action_names[a]} moves {len(places)} pieces at once, "
                     "and may count twice; take the larger instead"
@@ -147,11 +149,12 @@ def pattern_heuristic(
 def sums_of_looks(chosen: PatternSet, provide: Callable[[Pattern], Asked]) -> tuple[tuple[Look[Asked], ...], ...]:
     """What the sums of a set look at. provide: what is asked about a pattern, called for the first of those that a symmetry
     maps onto each other."""
-    looks: dict[Pattern, Look[Asked]] = {}
-    for pattern in chosen.patterns:
-        maps = ((look, symmetry_between(known, pattern)) for known, look in looks.items() if look.symmetry is None)
-        image = next((Look(look.table, symmetry) for look, symmetry in maps if symmetry is not None), None)
-        looks[pattern] = image or Look(provide(pattern))
+    first_of = dict(zip(chosen.patterns, representatives(chosen.patterns), strict=True))
+    asked = {first: provide(first) for first in dict.fromkeys(first_of.values())}
+    looks = {
+        pattern: Look(asked[first], None if pattern is first else symmetry_between(first, pattern))
+        for pattern, first in first_of.items()
+    }
     return tuple(
         tuple(_through(looks[pattern], symmetry, is_inverse) for pattern in group)
         for is_inverse in ((False, True) if chosen.with_inverse else (False,))

@@ -13,6 +13,7 @@ from undershoot.kernels.plan import Plan, forward_plan
 from undershoot.pattern_tables.looks import Look
 from undershoot.pattern_tables.pattern import UNREACHED
 from undershoot.pattern_tables.ranking import Ranking, unrank_places
+from undershoot.pattern_tables.room import is_sparse, place_bits
 from undershoot.pattern_tables.tables import PatternTable
 from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.pieces import Pieces
@@ -21,8 +22,6 @@ ONE, NONE = np.uint64(1), np.uint64(0)
 PLACE_BITS = 32
 """So many of them hold the places that a look keeps."""
 ALL_PLACES = np.uint64(2**PLACE_BITS - 1)
-MOST_SPARSE = 1 << 26
-"""Bytes up to which a table has entries for places that two pieces share, too: then the places are the number."""
 SLIDE = np.dtype([("by", np.uint32), ("look", np.uint32)])
 """By how much the places of a look change, mod 2^32, and of which; NO_LOOK for none."""
 NO_LOOK = np.uint64(255)
@@ -65,9 +64,8 @@ class SlidingLooks(NamedTuple):
 
 def can_slide(pieces: Pieces, sums: Sequence[Sequence[Look[Any]]]) -> bool:
     """Whether `sliding_looks`, or `network_looks`, can be made of them."""
-    bits = (len(pieces.kinds[0].slots) - 1).bit_length()
     every = [look.table.pattern for group in sums for look in group]
-    fits = all(pattern.is_additive and bits * len(pattern.followed) <= PLACE_BITS for pattern in every)
+    fits = all(one.is_additive and place_bits(one) * len(one.followed) <= PLACE_BITS for one in every)
     alike = all(look.symmetry is group[0].symmetry for group in sums for look in group)
     fits &= len(every) < int(NO_LOOK)  # numbers of looks are bytes
     return fits and alike and forward_plan(pieces.table).slides and pieces.table.cells == len(pieces)
@@ -75,14 +73,13 @@ def can_slide(pieces: Pieces, sums: Sequence[Sequence[Look[Any]]]) -> bool:
 
 def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look[PatternTable]]]) -> SlidingLooks:
     """For puzzles where `can_slide`."""
-    table, bits = pieces.table, (len(pieces.kinds[0].slots) - 1).bit_length()
+    table = pieces.table
     looks = [look for group in sums for look in group]
+    bits = place_bits(looks[0].table.pattern)
     place = np.zeros((len(sums), table.cells), dtype=np.uint8)
     which = np.full((len(sums), table.values), NO_LOOK, dtype=np.uint8)
     shift = np.zeros((len(sums), table.values), dtype=np.uint8)
     group_of: list[int] = []
-    tables: dict[int, U8] = {}
-    is_dense: list[bool] = []
     for g, group in enumerate(sums):
         for look in group:
             place[g] = pieces.place[look.slots[0]]
@@ -90,12 +87,9 @@ def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look[PatternTable]]]) 
                 value = table.goals[0, pieces.cells[piece][0]]
                 which[g, value], shift[g, value] = len(group_of), bits * i
             group_of.append(g)
-            count = len(look.asked)
-            is_dense.append(1 << (bits * count) > MOST_SPARSE)
-            if id(look.table) not in tables:
-                tables[id(look.table)] = look.table.unpacked() if is_dense[-1] else sparse(look.table, bits)
-    entries, starts = joined(list(tables.values()))
-    offset_of = dict(zip(tables, starts.tolist(), strict=True))
+    tables = list({id(look.table): look.table for look in looks}.values())
+    entries, starts = joined(tables, bits)
+    offset_of = {id(table): start for table, start in zip(tables, starts.tolist(), strict=True)}
     return SlidingLooks(
         table.values,
         bits,
@@ -106,7 +100,7 @@ def sliding_looks(pieces: Pieces, sums: Sequence[Sequence[Look[PatternTable]]]) 
         frozen(np.array(group_of, dtype=np.uint8)),
         max(len(look.asked) for look in looks),
         frozen(np.array([len(look.asked) for look in looks], dtype=np.uint16)),
-        frozen(np.array(is_dense, dtype=np.uint8)),
+        frozen(np.array([not is_sparse(look.table.pattern) for look in looks], dtype=np.uint8)),
         frozen(np.array([offset_of[id(look.table)] for look in looks], dtype=np.int64)),
         entries,
         frozen(np.unique(table.goals[0])),
@@ -124,23 +118,32 @@ def _slides(table: MoveTable, place: U8, which: U8, shift: U8) -> Records:
     return frozen(result.ravel())
 
 
-def joined(tables: Sequence[U8]) -> tuple[U8, I64]:
-    """All of them in one piece of memory, and where each begins."""
-    starts = np.cumsum([0, *map(len, tables)])
-    return sealed(tables[0] if len(tables) == 1 else np.concatenate(tables)), starts[:-1].astype(np.int64)
+def joined(tables: Sequence[PatternTable], bits: int = 0, as_packed: bool = False) -> tuple[U8, I64]:
+    """All of them in one piece of memory, and where each begins; a table that looks the same there has its entries there from
+    now on. bits: of a place; tables that are to be sparse are written out by them. as_packed: two entries to a byte."""
 
+    def width(table: PatternTable) -> int:
+        if bits and is_sparse(table.pattern):
+            return 1 << (bits * len(table.pattern.followed))
+        return len(table.entries) if as_packed else int(table.pattern.folded.size)
 
-def sparse(table: PatternTable, bits: int) -> U8:
-    """uint8[2^(bits * k)]: by the places of the pieces as one number, the first in the lowest bits."""
-    how = table.pattern.folded
-    result = np.full(1 << (bits * len(how.kind)), UNREACHED, dtype=np.uint8)
-    spread_out(how, table.unpacked(), bits, result, np.zeros(len(how.kind), dtype=np.int64))
-    return result
+    starts = np.cumsum([0, *map(width, tables)]).astype(np.int64)
+    entries = np.empty(starts[-1], dtype=np.uint8)
+    for table, start, end in zip(tables, starts, starts[1:], strict=False):
+        part, how = entries[start:end], table.pattern.folded
+        if bits and is_sparse(table.pattern):
+            part[:] = UNREACHED
+            spread_out(how, table.unpacked(), bits, part, np.zeros(len(how.kind), dtype=np.int64))
+        else:
+            part[:] = table.entries if as_packed else table.unpacked()
+            if table.is_packed == as_packed:
+                table.lie_in(part)
+    return sealed(entries), starts[:-1]
 
 
 @compiled_loop
 def spread_out(how: Ranking, entries: U8, bits: Number, result: U8, slots: I64) -> None:
-    """Write every entry to where its places are."""
+    """Write every entry to where its places are: to the number that these are, the first in the lowest bits."""
     for number in range(entries.shape[0]):
         unrank_places(how, number, slots)
         code = np.int64(0)

@@ -8,7 +8,6 @@ import glob
 import hashlib
 import json
 import math
-import os
 import re
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,13 +18,13 @@ import numpy as np
 
 from undershoot import trust
 from undershoot.arrays import U8
-from undershoot.errors import GaveOut, NotAvailable
+from undershoot.errors import NotAvailable
 from undershoot.files import cache_folder, check_writable, remove_leftovers, written_atomically
 from undershoot.oracles.size import bytes_text
 from undershoot.pattern_tables.looks import distinct_patterns
-from undershoot.pattern_tables.making import check_memory
 from undershoot.pattern_tables.packing import packed_size, unpack
 from undershoot.pattern_tables.pattern import Pattern
+from undershoot.pattern_tables.room import check_memory, disk_bytes, free_disk
 from undershoot.pattern_tables.tables import AUTO, PatternTable, make_table, takes_cuda
 from undershoot.pattern_tables.verification import WrongPatternTable, verify_entries
 from undershoot.trust import Passed
@@ -33,6 +32,13 @@ from undershoot.trust import Passed
 FORMAT = "undershoot pattern table 3"
 HEADER = 1024
 """Bytes of JSON and blanks before the entries."""
+OTHER = {
+    "format": "another version",
+    "fingerprint": "a puzzle with other moves",
+    "followed": "other pieces",
+    "is_additive": "a pattern for which moves count in another way",
+}
+"""What a file is of that says something else of itself."""
 Progress = Callable[[str, int, int], None]
 
 
@@ -61,9 +67,7 @@ def table_of(
             pass  # usually it is missing; saving it shows what else may be wrong
         except DamagedPattern as damage:
             warnings.warn(f"the cached pattern table {path} is not used ({damage}); it is made again", stacklevel=2)
-    can_be_kept = _can_be_kept(path)
-    if can_be_kept:
-        _check_disk(path, [int(pattern.folded.size)])
+    can_be_kept = _can_be_kept(path, disk_bytes(pattern) + HEADER)
     table = make_table(pattern, threads, progress, device)
     if can_be_kept:
         try:
@@ -73,33 +77,55 @@ def table_of(
     return table
 
 
-def _can_be_kept(path: Path) -> bool:
-    """Whether a file can be written there; if not, a warning says so before the work begins."""
+def _can_be_kept(path: Path, size: int, what: str = "the pattern table is") -> bool:
+    """Whether a file of this size can be written there; if not, a warning says so before the work begins. what: is made."""
     try:
-        check_writable(path.with_name("table"))
+        check_writable(path if path.is_dir() else path.with_name("table"))
+        free = free_disk(path)
+        reason = "" if free is None or free >= size else f"{bytes_text(size)} are needed, {bytes_text(free)} are free"
     except OSError as error:
-        about = "so the pattern table is made for this process alone"
-        warnings.warn(f"nothing can be cached as {path} ({error.strerror or error}), {about}", stacklevel=3)
-        return False
-    return True
+        reason = error.strerror or str(error)
+    if reason:
+        advice = "make room, or set UNDERSHOOT_CACHE_DIR to a folder elsewhere"
+        warnings.warn(
+            f"nothing can be cached as {path} ({reason}), so {what} made for this process alone; {advice}", stacklevel=3
+        )
+    return not reason
 
 
 def check_room(
     patterns: Sequence[Pattern], name: str, cache_dir: Path | str | None = None, again: bool = False, device: str = AUTO
 ) -> None:
-    """Refuse what would not fit before the first of several tables is made. Parameters as in `table_of`."""
-    missing = [one for one in distinct_patterns(patterns) if again or cached_seconds(one, name, cache_dir) is None]
-    for pattern in missing:
-        if not takes_cuda(pattern, device):
-            check_memory(pattern)
-    if missing:
-        _check_disk(path_of(missing[0], name, cache_dir), [int(pattern.folded.size) for pattern in missing])
+    """Refuse what does not fit into memory, and warn if there is no room to cache it, before the first of several tables is
+    made. Parameters as in `table_of`."""
+
+    def bytes_of(pattern: Pattern) -> int | None:
+        return None if again else cached_bytes(pattern, name, cache_dir)
+
+    missing = [one for one in distinct_patterns(patterns) if bytes_of(one) is None]
+    if not any(takes_cuda(one, device) for one in missing):
+        check_memory(patterns, bytes_of)
+    if len(missing) > 1:  # of one, it is said when that is made
+        need = sum(disk_bytes(one) + HEADER for one in missing)
+        _can_be_kept(path_of(missing[0], name, cache_dir), need, f"some of {len(missing)} pattern tables are")
 
 
 def cached_seconds(pattern: Pattern, name: str, cache_dir: Path | str | None = None) -> float | None:
     """What the table in the cache took to be made, as its file says; None if there is none, or if it is one that this
     installation did not make and could not check. Whether it is whole shows when it is read."""
-    path = path_of(pattern, name, cache_dir)
+    about = _cached(path_of(pattern, name, cache_dir), pattern)
+    return None if about is None else _seconds_of(about)
+
+
+def cached_bytes(pattern: Pattern, name: str, cache_dir: Path | str | None = None) -> int | None:
+    """What the table in the cache takes in memory, as its file says; None if there is none, as in `cached_seconds`."""
+    about = _cached(path_of(pattern, name, cache_dir), pattern)
+    size = int(pattern.folded.size)
+    return None if about is None else packed_size(size) if about.get("is_packed") is True else size
+
+
+def _cached(path: Path, pattern: Pattern) -> dict[str, Any] | None:
+    """What the file of a table says of itself, if that counts here."""
     try:
         if not path.is_file():
             return None
@@ -110,7 +136,7 @@ def cached_seconds(pattern: Pattern, name: str, cache_dir: Path | str | None = N
     is_this = all(about.get(key) == value for key, value in _about(pattern).items())
     is_digest = isinstance(checksum, str) and re.fullmatch("[0-9a-f]{64}", checksum)
     counts = is_digest and (not pattern.has_cursor or trust.has_passed(Passed.PATTERN, str(checksum)))
-    return _seconds_of(about) if is_this and counts else None
+    return about if is_this and counts else None
 
 
 def _seconds_of(about: dict[str, Any]) -> float | None:
@@ -130,24 +156,6 @@ def path_of(pattern: Pattern, name: str, cache_dir: Path | str | None = None) ->
     folder = (Path(cache_dir) if cache_dir is not None else cache_folder()) / "patterns"
     pieces = hashlib.sha256(json.dumps([list(pattern.followed), pattern.is_additive]).encode()).hexdigest()[:16]
     return folder / f"{name}-{pattern.pieces.table.fingerprint[:16]}-{len(pattern.followed)}-{pieces}.pattern"
-
-
-def _check_disk(path: Path, sizes: Sequence[int]) -> None:
-    """Say that there is no room for files of these sizes before the work begins."""
-    folder = path.parent
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    try:
-        status = os.statvfs(folder)
-    except (OSError, AttributeError):
-        return
-    free = status.f_bavail * status.f_frsize
-    if free < sum(sizes) + HEADER * len(sizes):
-        what = "a pattern table" if len(sizes) == 1 else f"{len(sizes)} pattern tables"
-        raise GaveOut(
-            f"{what} of {bytes_text(sum(sizes))} would not fit on the disk of {folder}, where {bytes_text(free)} are free; "
-            "make room, or set UNDERSHOOT_CACHE_DIR to a folder elsewhere"
-        )
 
 
 def save(path: Path, table: PatternTable) -> str:
@@ -170,7 +178,7 @@ def load(path: Path, pattern: Pattern, progress: Progress | None = None) -> Patt
         about, checksum = _header(file)
         for key, value in _about(pattern).items():
             if about.get(key) != value:
-                raise DamagedPattern(f"its {key} is another one")
+                raise DamagedPattern(f"it is of {OTHER[key]}")
         size, is_packed = int(pattern.folded.size), about.get("is_packed") is True
         entries = np.empty(packed_size(size) if is_packed else size, dtype=np.uint8)
         if file.readinto(entries.data) != len(entries) or file.read(1):

@@ -58,7 +58,7 @@ class Work:
     ) -> None:
         self.pattern, self.device = pattern, torch.device(device)
         self.size = int(pattern.ranking.size)
-        self.has_regions = pattern.is_additive and pattern.has_cursor
+        self.has_regions = pattern.has_regions
         if self.has_regions:
             cursor_steps(pattern, backward=True)  # says where patterns cannot be added
         self.places = int(pattern.ranking.choices[-1]) if pattern.has_cursor else 1

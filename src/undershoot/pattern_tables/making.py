@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from undershoot.arrays import I64, U8, U64, Number
-from undershoot.errors import SpaceTooLarge
 from undershoot.kernels.compiler import compiled_loop
-from undershoot.oracles.size import available_memory, bytes_text
 from undershoot.pattern_tables.pattern import MOST, UNREACHED, Pattern
 from undershoot.pattern_tables.ranking import Ranking, rank, rank_of, turn_pieces, unrank_places
 from undershoot.pattern_tables.regions import cursor_steps, push_regions, write_goals
+from undershoot.pattern_tables.room import check_memory
 from undershoot.pattern_tables.steps import SlotSteps, context_of, move, steps_of
 
 CHUNK = 1 << 20
@@ -78,24 +77,13 @@ def pull(how: Ranking, steps: SlotSteps, entries: U8, first: Number, last: Numbe
     return found
 
 
-def check_memory(pattern: Pattern) -> None:
-    """Refuse what would not fit before anything is made: the entries, without the cursor's places, and packed."""
-    how, kept = pattern.ranking, int(pattern.folded.size)
-    need, memory = int(how.size) + (kept if pattern.has_cursor else 0) + kept // 2, available_memory()
-    if need > memory:
-        raise SpaceTooLarge(
-            f"a pattern of {len(pattern.followed)} pieces has {how.size:,} arrangements, a byte each, which takes "
-            f"{bytes_text(need)} while it is made; {bytes_text(memory)} are free: follow fewer pieces"
-        )
-
-
 def make_entries(pattern: Pattern, threads: int | None = None, progress: Callable[[int, int], None] | None = None) -> U8:
     """uint8[size]: what every arrangement costs, with the cursor's places where there is a cursor; 255 if it has no solution.
 
     threads: by default as many as there are cores. progress: called with (arrangements reached, all of them).
     """
     how = pattern.ranking
-    check_memory(pattern)
+    check_memory([pattern])
     words = np.full((int(how.size) + 7) // 8, 2**64 - 1, dtype=np.uint64)
     levels = _Levels(pattern, words, threads or os.cpu_count() or 1)
     with levels.pool:
@@ -123,7 +111,7 @@ class _Levels:
         self.dearest = int(costs[-1])
         # Two threads that write different numbers to one entry could keep the wrong one.
         self.pool = ThreadPoolExecutor(threads if len(costs) == 1 else 1)
-        self.has_regions = pattern.is_additive and pattern.has_cursor
+        self.has_regions = pattern.has_regions
         self.can_pull = self.dearest == 1 and not pattern.is_additive
         if self.has_regions:
             self.folded, self.cursor_steps = pattern.folded, cursor_steps(pattern, backward=True)

@@ -41,6 +41,11 @@ class Pattern:
         """Whether the cursor's cell belongs to a state, as the last of its pieces."""
         return self.pieces.cursor is not None
 
+    @property
+    def has_regions(self) -> bool:
+        """Whether places of the cursor are reached from each other for nothing; see `regions`."""
+        return self.is_additive and self.has_cursor
+
     @cached_property
     def ranking(self) -> Ranking:
         """Of the followed pieces, and the cursor where there is one."""

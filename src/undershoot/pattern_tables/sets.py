@@ -18,7 +18,8 @@ from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError, what
 from undershoot.kernels.plan import forward_plan
 from undershoot.pattern_tables.looks import check_inverse
 from undershoot.pattern_tables.pattern import Pattern, rank_by
-from undershoot.puzzles.moves import Symmetry
+from undershoot.pattern_tables.room import memory_of
+from undershoot.puzzles.moves import MoveTable, Symmetry
 from undershoot.puzzles.pieces import Pieces, pieces_of
 from undershoot.puzzles.problem import Problem
 
@@ -82,21 +83,15 @@ def names_of_sets(puzzle: Problem, max_memory: int | None = None) -> tuple[str, 
 
 
 def default_name(puzzle: Problem, max_memory: int | None = None) -> str:
-    """The set that is taken if none is named. max_memory: bytes that its tables may take, with the one that is being made."""
+    """The set that is taken if none is named. max_memory: bytes that its tables may take, see `memory_of`."""
     family = FAMILIES.get(puzzle.name, puzzle.name)
     known = [name for name, _ in puzzle.pattern_sets] or [DEFAULTS[name] for name in (family,) if name in DEFAULTS]
     if known and max_memory is None:
         return known[0]
     for name in dict.fromkeys((*known, *LARGER.get(family, ()))):
-        if max_memory is not None and memory_of(pattern_set(puzzle, name)) <= max_memory:
+        if max_memory is not None and memory_of(pattern_set(puzzle, name).patterns) <= max_memory:
             return name
     return _name_by_size(puzzle, max_memory)
-
-
-def memory_of(chosen: PatternSet, are_made: bool = False) -> int:
-    """Bytes: all tables of a set, and the largest of them while it is made. (Half of that if costs fit into half a byte.)"""
-    sizes = [int(pattern.folded.size) for pattern in chosen.patterns]
-    return sum(sizes) + (0 if are_made else max(int(pattern.ranking.size) for pattern in chosen.patterns))
 
 
 def _name_by_size(puzzle: Problem, max_memory: int | None) -> str:
@@ -104,11 +99,11 @@ def _name_by_size(puzzle: Problem, max_memory: int | None) -> str:
     if max_memory is None:
         return _name_within(puzzle, MOST_ENTRIES)
     most_entries = max_memory
-    while memory_of(pattern_set(puzzle, name := _name_within(puzzle, most_entries))) > max_memory:
+    while (need := memory_of(pattern_set(puzzle, name := _name_within(puzzle, most_entries)).patterns)) > max_memory:
         if most_entries < 1:
             raise SpaceTooLarge(
                 f"no set of patterns of {puzzle.name} fits into {max_memory:,} bytes: the smallest, {name}, takes "
-                f"{memory_of(pattern_set(puzzle, name)):,}; allow more memory"
+                f"{need:,}; allow more memory"
             )
         most_entries //= 2
     return name
@@ -123,7 +118,7 @@ def _name_within(puzzle: Problem, most_entries: int) -> str:
         corners = [p for p, cells in enumerate(pieces.cells) if len(cells) == CUBIES["corners"]]
         edges = max((k for k in range(1, len(EDGES)) if _fits(pieces, _edges_of(puzzle, pieces)[:k], most_entries)), default=1)
         return ("corners+" if _fits(pieces, corners, most_entries) else "") + f"{edges}+{edges}"
-    joint = "-" if forward_plan(puzzle.table).slides else "+"
+    joint = "-" if adds(puzzle, pieces) else "+"
     sizes = [str(size) for size in _sizes(pieces, joint == "-", most_entries)]
     reflected = joint == "-" and _reflection(puzzle) is not None and len(sizes) > 1
     return joint.join(sizes) + (f"+{REFLECTED}" if reflected else "")
@@ -155,6 +150,11 @@ def _fits(pieces: Pieces, chosen: Sequence[int], most: int) -> bool:
         return False
 
 
+def adds(puzzle: Problem, pieces: Pieces) -> bool:
+    """Whether costs of patterns that share no piece are added: each move slides one piece to where the cursor is, and back."""
+    return forward_plan(puzzle.table).slides and puzzle.table.is_reversible and len(pieces.kinds) == 1
+
+
 def is_part_of_set(part: str) -> bool:
     """Whether this can stand between the "+" of a set's name."""
     return re.fullmatch(PART, part) is not None
@@ -178,7 +178,12 @@ def pattern_set(puzzle: Problem, name: str | None = None, max_memory: int | None
             raise type(error)(f"the set of patterns {bare} in the file of {puzzle.name}: {error}") from error
         return replace(found, name=text, symmetries=symmetries, with_inverse=with_inverse)
     parts = bare.split("+")
-    if bare and not all(map(is_part_of_set, parts)):
+    if wrong := [part for part in parts if is_part_of_set(parts[0]) and not is_part_of_set(part)]:
+        there = f"sets are {', '.join(names_of_sets(puzzle))}; more looks are {', '.join(LOOKS)}"
+        raise UndershootError(
+            f'"{wrong[0][:40]}" in {text[:60]} is neither a set of patterns of {puzzle.name} nor a look; {there}'
+        )
+    if bare and not is_part_of_set(parts[0]):
         found = _by_pieces(puzzle, pieces, bare)
         return replace(found, name="+".join((found.name, *looks)), symmetries=symmetries, with_inverse=with_inverse)
     if not bare:
@@ -192,8 +197,7 @@ def pattern_set(puzzle: Problem, name: str | None = None, max_memory: int | None
         sums = [_tiles(puzzle, pieces, part) for part in parts]
     else:
         sums = [(group,) for group in _windows(puzzle, pieces, parts)]
-    slides = forward_plan(puzzle.table).slides
-    made = tuple(tuple(Pattern(pieces, group, slides) for group in groups) for groups in sums)
+    made = tuple(tuple(Pattern(pieces, group, adds(puzzle, pieces)) for group in groups) for groups in sums)
     return PatternSet(text, pieces, made, symmetries, with_inverse)
 
 
@@ -220,23 +224,31 @@ def _symmetries_of(puzzle: Problem, looks: Sequence[str]) -> tuple[Symmetry | No
 def _reflection(puzzle: Problem) -> Symmetry | None:
     """A symmetry that is not the identity and keeps the goal, of a puzzle with a cursor."""
     table = puzzle.table
-    others = [s for s in table.symmetries if (s.cells != np.arange(table.cells)).any()]
-    return others[0] if others and table.cursor is not None and len(table.goals) == 1 else None
+    return next(iter(_others(table)), None) if table.cursor is not None else None
 
 
 def _symmetries(puzzle: Problem) -> tuple[Symmetry, ...]:
     """All that are not the identity and keep the goal."""
-    table = puzzle.table
-    kept = tuple(s for s in table.symmetries if len(table.goals) == 1 and (s.image(table.goals) == table.goals).all())
-    others = tuple(s for s in kept if (s.cells != np.arange(table.cells)).any())
+    others = _others(puzzle.table)
     if not others:
         raise NotAvailable(f"{puzzle.name} has no symmetry that keeps its one goal; leave out +{SYMMETRIC}")
     return others
 
 
+def _others(table: MoveTable) -> tuple[Symmetry, ...]:
+    """Symmetries that are not the identity and keep the one goal."""
+    kept = (s for s in table.symmetries if len(table.goals) == 1 and (s.image(table.goals) == table.goals).all())
+    return tuple(s for s in kept if (s.cells != np.arange(table.cells)).any())
+
+
 def _tiles(puzzle: Problem, pieces: Pieces, name: str) -> tuple[tuple[int, ...], ...]:
     """Tiles in sets of these sizes."""
-    if not forward_plan(puzzle.table).slides:
+    if forward_plan(puzzle.table).slides and not adds(puzzle, pieces):
+        raise NotAvailable(
+            f"{name} adds patterns, which takes moves that can all be undone, and pieces that all come where the cursor does; "
+            f"those of {puzzle.name} are not such; take sets such as {default_name(puzzle)}, of which the largest counts"
+        )
+    if not adds(puzzle, pieces):
         moved = (puzzle.table.forward.source[0, 0] != np.arange(puzzle.table.cells)).nonzero()[0]
         count = len({p for p, home in enumerate(pieces.cells) if set(home) & set(moved.tolist())})
         raise NotAvailable(
@@ -315,7 +327,8 @@ def _as_named(edge: str, names: Sequence[str]) -> str:
 def _edge_window(puzzle: Problem, pieces: Pieces, edges: list[int], size: int, number: int) -> tuple[int, ...]:
     """The first edges, and for the second set their image under half a turn."""
     if not 1 <= size <= len(edges) or number > 1:
-        raise UndershootError(f"{puzzle.name} takes one or two sets of 1 to {len(edges)} edges")
+        came = f"one of {size} edges" if number < 2 else f"a set number {number + 1}"
+        raise UndershootError(f"{puzzle.name} takes one or two sets of 1 to {len(edges)} edges; {came} was asked for")
     chosen = edges[:size]
     if number == 1:
         names = piece_names(puzzle, pieces)
@@ -349,10 +362,10 @@ def _by_pieces(puzzle: Problem, pieces: Pieces, text: str) -> PatternSet:
                 f'a set of patterns lists pieces between slashes, such as "1 2 5 / 3 4 7"; "{text[:60]}" came'
             )
         groups.append(tuple(chosen))
-    slides = forward_plan(puzzle.table).slides
-    twice = [word for word in known if slides and text.split().count(word) > 1]
+    is_sum = adds(puzzle, pieces)
+    twice = [word for word in known if is_sum and text.split().count(word) > 1]
     if twice:
         raise UndershootError(f"patterns that share a piece cannot be added: every move of {twice[0]} would count twice")
-    sums = (tuple(groups),) if slides else tuple((group,) for group in groups)
-    made = tuple(tuple(Pattern(pieces, group, slides) for group in those) for those in sums)
+    sums = (tuple(groups),) if is_sum else tuple((group,) for group in groups)
+    made = tuple(tuple(Pattern(pieces, group, is_sum) for group in those) for those in sums)
     return PatternSet(" / ".join(" ".join(names[p] for p in group) for group in groups), pieces, made)

@@ -43,6 +43,10 @@ class PatternTable:
     def __repr__(self) -> str:
         return f"<PatternTable of {len(self.pattern.followed)} pieces: {len(self.entries):,} bytes>"
 
+    def lie_in(self, memory: U8) -> None:
+        """The same entries, in memory that holds them, too: so they are there once."""
+        object.__setattr__(self, "entries", sealed(memory))
+
     @cached_property
     def histogram(self) -> I64:
         """int64[D + 1]: how many arrangements there are of each cost."""
@@ -97,8 +101,7 @@ def make_table(
 
 def expected_seconds(pattern: Pattern) -> float:
     """About what making and verifying takes on two cores, compiling not counted, to choose by."""
-    slides = pattern.is_additive and pattern.has_cursor
-    return float(pattern.ranking.size) * (SECONDS_A_SLIDE if slides else SECONDS_A_STATE)
+    return float(pattern.ranking.size) * (SECONDS_A_SLIDE if pattern.has_regions else SECONDS_A_STATE)
 
 
 def check_device(device: str) -> None:

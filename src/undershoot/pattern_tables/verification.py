@@ -39,16 +39,15 @@ def verify_entries(
     if entries.shape != (how.size,) or entries.dtype != np.uint8:
         raise WrongPatternTable(f"the table has shape {entries.shape}; the pattern has {how.size:,} arrangements")
     goals = np.array([rank_of(how, goal.astype(np.int64)) for goal in pattern.goals], dtype=np.int64)
-    has_regions = pattern.is_additive and pattern.has_cursor
-    block = int(how.choices[-1]) if has_regions else int(how.block)
+    block = int(how.choices[-1]) if pattern.has_regions else int(how.block)
     size, step = int(how.size) // block, max(1, CHUNK // block)
     arguments: Any = (how, steps_of(pattern, backward=False))
-    if has_regions:
+    if pattern.has_regions:
         arguments = (pattern.folded, cursor_steps(pattern, backward=False))
 
     def check(first: int) -> int:
         work, last = np.zeros((3, len(how.kind)), dtype=np.int64), min(first + step, size)
-        kernel: Any = check_regions if has_regions else check_entries
+        kernel: Any = check_regions if pattern.has_regions else check_entries
         return int(kernel(*arguments, entries, goals, first, last, work))
 
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:

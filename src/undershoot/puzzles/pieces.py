@@ -119,8 +119,8 @@ def pieces_of(puzzle: Problem) -> Pieces:
     table = puzzle.table
     if puzzle.pressed is not None or table.presses_commute:
         is_lights = puzzle.pressed is not None
-        instead = ", and algebra solves it (--heuristic gf2)" if is_lights else ""
-        raise NotAvailable(f"{puzzle.name} has no pieces: its moves add up in any order{instead}")
+        instead = "and algebra solves it (--heuristic gf2)" if is_lights else "so take another heuristic than patterns"
+        raise NotAvailable(f"{puzzle.name} has no pieces: its moves add up in any order, {instead}")
     if table.shift.any():
         raise NotAvailable(f"{puzzle.name} has no pieces: its moves change values, they do not only carry them")
     homes = puzzle.pieces or tuple((cell,) for cell in range(table.cells))

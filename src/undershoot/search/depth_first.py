@@ -170,10 +170,10 @@ def search_tree(
     while True:
         row = tree.rows[depth]
         if row.is_expanded == 0:
+            if progress.expanded >= stop:
+                break
             if row.f <= row.cost + cut.goal_value and _is_goal(tree, moves):
                 progress.status, progress.expanded = FOUND, progress.expanded + 1
-                break
-            if progress.expanded >= stop:
                 break
             progress.deepest = max(np.uint64(progress.deepest), depth)
             _expand(tree, moves, guide, base, depth, bound, cut)
