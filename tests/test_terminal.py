@@ -8,7 +8,7 @@ import pytest
 from commands import undershoot
 from undershoot.bundles.names import LEARNED
 from undershoot.cli.posing import NAMES
-from undershoot.cli.terminal import show_table
+from undershoot.cli.terminal import show_table, stdout
 from undershoot.heuristics.catalogue import HEURISTICS
 
 SIX = "learned,small,base,zero,table,linear-conflict"
@@ -108,3 +108,15 @@ def test_messages_name_the_option_to_use(arguments: tuple[str, ...], option: str
     assert message.startswith("undershoot: ")
     assert message.count("\n") == 1
     assert "[Errno" not in message
+
+
+def test_who_reads_a_pipe_gets_sentences_in_one_line_unless_a_width_is_set(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    stdout().print("word " * 60)
+    monkeypatch.setenv("COLUMNS", "40")
+    stdout().print("word " * 60)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "word " * 60
+    assert max(map(len, shown[1:])) <= 40

@@ -85,8 +85,10 @@ def _list(puzzle: "Puzzle", given: str, max_memory: int | None, as_json: bool) -
     drawn.columns[2].justify = drawn.columns[3].justify = "right"
     console = stdout()
     console.print(drawn)
-    console.print("An entry takes a byte, or half of one where costs are small. Patterns that a symmetry maps onto each other")
-    console.print("share a table. Seconds to make and verify it: as it was here, compiling included, or on two cores without.")
+    console.print(
+        "An entry takes a byte, or half of one where costs are small. Patterns that a symmetry maps onto each other share a "
+        "table. Seconds to make and verify it: as it was here, compiling included, or on two cores without."
+    )
     console.print(f"undershoot patterns {given} SET makes one; solve --heuristic patterns:SET searches with it")
 
 

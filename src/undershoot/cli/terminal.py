@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -61,10 +62,19 @@ def plain(text: str, style: str = "") -> Any:
 
 
 def stdout() -> Any:
-    """Where results go. What is printed there is shown as it is: paths and names may hold brackets and colons."""
+    """Where results go. What is printed there is shown as it is: paths and names may hold brackets and colons. Whoever reads a
+    pipe gets sentences in one line, unless a width is set."""
     from rich.console import Console
+    from rich.text import Text
 
-    return Console(highlight=False, markup=False, emoji=False)
+    class Output(Console):
+        def print(self, *objects: Any, **how: Any) -> None:
+            is_read = not self.is_terminal and "COLUMNS" not in os.environ
+            if is_read and all(isinstance(one, (str, Text)) for one in objects):
+                how.setdefault("soft_wrap", True)
+            super().print(*objects, **how)
+
+    return Output(highlight=False, markup=False, emoji=False)
 
 
 def show_table(
