@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from undershoot import trust
 from undershoot.errors import UndershootError, cannot
 from undershoot.experiments.items import VOUCHED, Files, Item
-from undershoot.files import check_writable, read_json, written_atomically
+from undershoot.files import check_contents, check_writable, read_json, written_atomically
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,6 +39,8 @@ class Store:
             raise cannot(f"use {folder}", error, "choose another folder with --out") from error
         if not self.is_new:
             _check_profile(folder / PROFILE, profile)
+        if folder.is_dir():
+            check_contents(folder)
         if (folder / ITEMS).exists() and not (folder / ITEMS).is_dir():
             raise UndershootError(f"{folder / ITEMS} is a file, but what is done goes into a folder of that name; move it away")
 

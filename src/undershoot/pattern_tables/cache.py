@@ -20,7 +20,7 @@ import numpy as np
 from undershoot import trust
 from undershoot.arrays import U8
 from undershoot.errors import GaveOut, NotAvailable
-from undershoot.files import cache_folder, check_writable, remove_leftovers, written_atomically
+from undershoot.files import cache_folder, check_no_link, check_writable, remove_leftovers, written_atomically
 from undershoot.oracles.size import bytes_text
 from undershoot.pattern_tables.looks import distinct_patterns
 from undershoot.pattern_tables.making import check_memory
@@ -76,6 +76,7 @@ def table_of(
 def _can_be_kept(path: Path) -> bool:
     """Whether a file can be written there; if not, a warning says so before the work begins."""
     try:
+        check_no_link(path.parent)
         check_writable(path.with_name("table"))
     except OSError as error:
         about = "so the pattern table is made for this process alone"
@@ -101,7 +102,7 @@ def cached_seconds(pattern: Pattern, name: str, cache_dir: Path | str | None = N
     installation did not make and could not check. Whether it is whole shows when it is read."""
     path = path_of(pattern, name, cache_dir)
     try:
-        if not path.is_file():
+        if path.parent.is_symlink() or not path.is_file():
             return None
         with path.open("rb") as file:
             about, checksum = _header(file)
@@ -122,7 +123,7 @@ def _seconds_of(about: dict[str, Any]) -> float | None:
 def has_any(name: str, fingerprint: str, cache_dir: Path | str | None = None) -> bool:
     """Whether the cache holds a file of any pattern of this puzzle, which is quicker to say than of which."""
     folder = (Path(cache_dir) if cache_dir is not None else cache_folder()) / "patterns"
-    return any(folder.glob(f"{glob.escape(name)}-{fingerprint[:16]}-*.pattern"))
+    return not folder.is_symlink() and any(folder.glob(f"{glob.escape(name)}-{fingerprint[:16]}-*.pattern"))
 
 
 def path_of(pattern: Pattern, name: str, cache_dir: Path | str | None = None) -> Path:
@@ -152,6 +153,7 @@ def _check_disk(path: Path, sizes: Sequence[int]) -> None:
 
 def save(path: Path, table: PatternTable) -> str:
     """Write a table in one piece or not at all; returns its digest."""
+    check_no_link(path.parent)
     digest = _digest(table.pattern, table.is_packed, table.entries)
     about = {**_about(table.pattern), "is_packed": table.is_packed, "seconds": table.seconds, "sha256": digest}
     header = json.dumps(about).encode()
@@ -164,6 +166,7 @@ def save(path: Path, table: PatternTable) -> str:
 
 def load(path: Path, pattern: Pattern, progress: Progress | None = None) -> PatternTable:
     """Read a table; DamagedPattern if it is not the one of this pattern, byte for byte as this installation wrote it."""
+    check_no_link(path.parent)
     if not path.is_file():  # a pipe would never end
         raise FileNotFoundError(path)
     with path.open("rb") as file:

@@ -139,8 +139,8 @@ def placed(options: SearchOptions, heuristic: Heuristic, threads: int = 1) -> Se
 def _is_followed(first: Algorithm, heuristic: Heuristic, options: SearchOptions) -> bool:
     """Whether another algorithm searches from those states at which the first one was stopped.
 
-    None does with a heuristic that is calibrated for solutions of A*: what is said of the costs of all instances would count the
-    solutions of IDA*, too, of which nothing is known.
+    None does with a heuristic that is calibrated for solutions of A*: what is said of the costs of all instances would count
+    the solutions of IDA*, too, of which nothing is known.
     """
     if options.algorithm is not Algorithm.AUTO or first is Algorithm.BOTH:
         return False
