@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from undershoot.experiments import protocol, report
+from undershoot.experiments import protocol, report, tables
 from undershoot.experiments.items import Files, Item
 from undershoot.experiments.protocol import PROFILES, Profile
 from undershoot.experiments.report import make_report
@@ -27,7 +27,7 @@ def searches(count: int) -> list[Item]:
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that another installation has made: two pieces of searches, and a training."""
-    for module in (protocol, report, report.tables):
+    for module in (protocol, report, tables):
         monkeypatch.setattr(module, "PUZZLES", (PUZZLE,))
     with monkeypatch.context() as patch:
         patch.setenv("UNDERSHOOT_STATE_DIR", str(tmp_path / "state of another"))

@@ -136,7 +136,9 @@ def _text(data: dict[str, Any], key: str, default: str | None = None) -> str:
 
 def _summary(data: dict[str, Any], name: str) -> str:
     """In one line, or a file could say what looks like ours."""
-    found = _text(data, "summary", name).strip()
+    if "summary" not in data:
+        return name
+    found = _text(data, "summary").strip()
     if "\n" in found or len(found) > LONGEST_SUMMARY:
         raise MoveTableError(f"summary is one line of at most {LONGEST_SUMMARY} characters; shorten it")
     return found
