@@ -25,8 +25,8 @@ def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def test_oracle_prints_the_histogram_for_people_and_for_programs() -> None:
-    shown = run("oracle", "tiles-2x3").stdout
+def test_oracle_prints_the_histogram_for_people_and_for_programs(tmp_path: Path) -> None:
+    shown = run("oracle", "tiles-2x3", "--cache-dir", str(tmp_path)).stdout
     assert "tiles-2x3: all states by their cost to the goal" in shown
     assert "360 states, mean cost" in shown
     assert "states per second" in shown

@@ -123,6 +123,42 @@ def written_atomically(path: Path, follow_links: bool = True) -> Iterator[Binary
         raise
 
 
+def check_no_link(folder: Path) -> None:
+    """OSError if a folder of the cache is a link: others may have put it there, and what it leads to is not ours to change.
+
+    The cache folder itself, which the user chose, may be one.
+    """
+    if folder.is_symlink():
+        raise OSError(errno.ELOOP, f"{folder} is a link, and such folders are not used; remove it", str(folder))
+
+
+def check_contents(folder: Path) -> None:
+    """Refuse a run, a bundle or a reproduction in which a link leads to a folder out of it: what is there would be changed.
+
+    The folder itself may be a link, if that is the path that was given. Links to files may lead anywhere, as hubs lay out what
+    they fetched: they are read, and replaced rather than written through. Nothing is written deeper than in its folders.
+    """
+    root = os.path.realpath(folder)
+    try:
+        for entry in [*_entries(root), *(inside for path in _entries(root) for inside in _entries(path))]:
+            found = os.path.realpath(entry)
+            if os.path.islink(entry) and not os.path.isfile(found) and not Path(found).is_relative_to(root):
+                raise UndershootError(
+                    f"{folder / os.path.relpath(entry, root)} is a link that leads out of {folder}, to {found}; "
+                    "what belongs to such a folder is kept in it: remove the link"
+                )
+    except OSError as error:
+        raise cannot(f"look into {folder}", error) from error
+
+
+def _entries(folder: str) -> list[str]:
+    """Paths of what is in a folder; of what is none, or a link to one, nothing."""
+    if os.path.islink(folder) or not os.path.isdir(folder):
+        return []
+    with os.scandir(folder) as found:
+        return [entry.path for entry in found]
+
+
 def remove_leftovers(path: Path) -> None:
     """Remove the temporary files of processes that died while they wrote this one."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
@@ -219,7 +255,7 @@ def put_back(folder: Path) -> None:
         return
     with suppress(OSError):
         for scratch in place.parent.glob(f".{glob.escape(place.name)}.*{PART}"):
-            if not (scratch / FRESH).is_dir() or not (scratch / REPLACED).is_dir():
+            if any(part.is_symlink() or not part.is_dir() for part in (scratch, scratch / FRESH, scratch / REPLACED)):
                 continue  # both steps were made, and whoever removed the folder since wanted that
             time.sleep(MOMENT)  # for a process that lives
             if not os.path.lexists(place):

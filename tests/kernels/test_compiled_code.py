@@ -316,8 +316,9 @@ def test_that_it_compiles_is_said_for_a_new_folder(workshop: Workshop, caplog: p
 
 
 def aged(folder: Path, days: float) -> Path:
-    (folder / "part").mkdir(parents=True)
-    (folder / "part" / "file").touch()
+    folder.mkdir(parents=True)
+    for name in (f"undershoot.kernels.cpu.steps-{'a' * 32}.code", f".undershoot.kernels.cpu.steps-{'b' * 32}.code.x1_y2z3w"):
+        (folder / name).touch()
     os.utime(folder, (time.time() - days * 86400,) * 2)
     return folder
 

@@ -109,7 +109,7 @@ def heuristic(
     if is_path:
         put_back(Path(name))
     parts = _parts(name)
-    if len(parts) > 1 and not (is_path and Path(name).exists()):
+    if len(parts) > 1 and (all(map(_is_known, parts)) or not (is_path and Path(name).exists())):
         # What is wrong with a name is said before tables are made.
         made = {part: heuristic(puzzle, part, progress, max_memory) for part in parts if not _is_of_tables(part)}
         sets = {part: _set_named(puzzle, part, max_memory) for part in parts if _is_of_tables(part)}
@@ -198,6 +198,11 @@ def patterns(
         raise UndershootError("a set of patterns is named, and max_memory chooses one; give one of the two")
     chosen = pattern_set(puzzle, name, max_memory)
     return pattern_heuristic(puzzle, chosen, threads=threads, progress=progress, device=device, again=again)
+
+
+def _is_known(name: str) -> bool:
+    """Whether a heuristic is called so, whatever is in the working folder."""
+    return name in HEURISTICS or name in LEARNED or _is_of_tables(name)
 
 
 def _is_of_tables(name: str) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from undershoot.bundles.bundle import CONFIG, SHIPPED
 from undershoot.errors import UndershootError, what_came
-from undershoot.files import put_back
+from undershoot.files import check_contents, put_back
 from undershoot.puzzles import catalogue
 
 LEARNED = {
@@ -21,7 +21,11 @@ def bundle_folder(path: str | Path) -> Path:
     if not isinstance(path, (str, Path)) or not str(path):
         raise UndershootError(f"the path of a bundle is needed, or a name such as tiles-3x3; {what_came(path)} came")
     folder = Path(catalogue.ALIASES.get(str(path), path))
-    put_back(folder if not folder.exists() else folder / "bundle")
+    missing = folder if not folder.exists() else folder / "bundle"
+    if missing == folder or not missing.is_symlink():  # only what was given may be a link
+        put_back(missing)
+    if any((place / CONFIG).exists() for place in (folder, folder / "bundle")):
+        check_contents(folder)
     if (folder / "bundle" / CONFIG).exists():
         return folder / "bundle"
     if not (folder / CONFIG).exists() and len(folder.parts) == 1 and (SHIPPED / folder / CONFIG).exists():

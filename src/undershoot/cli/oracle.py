@@ -25,6 +25,7 @@ def oracle(
     chosen = catalogue.puzzle(puzzle)
     with progress(f"exploring {chosen.name}", chosen.space.size if radius is None else None) as report:
         table = cache.oracle(chosen, radius, cache_dir, lambda states, distance: report(states, f"distance {distance}"))
+    is_new = table.cached is None  # what a file says of seconds is what anybody may have written
     if as_json:
         print_json(
             {
@@ -34,8 +35,8 @@ def oracle(
                 "radius": radius,
                 "histogram": table.histogram.tolist(),
                 "mean": table.mean,
-                "seconds": table.seconds,
-                "states_per_second": table.states / table.seconds,
+                "seconds": table.seconds if is_new else None,
+                "states_per_second": table.states / table.seconds if is_new else None,
                 "cached": None if table.cached is None else str(table.cached),
             }
         )
@@ -47,9 +48,9 @@ def _show_histogram(puzzle: "Puzzle", table: "DistanceTable") -> None:
     where = "all states" if table.radius is None else f"all states within {table.radius} of the goal"
     console = stdout()
     show_histogram(console, f"{puzzle.name}: {where} by their cost to the goal", table.histogram.tolist())
-    console.print(
-        f"{table.states:,} states, mean cost {table.mean:.3f}, farthest {len(table.histogram) - 1}; "
-        f"explored in {table.seconds:.2f} s ({table.states / table.seconds:,.0f} states per second)"
-    )
+    found = f"{table.states:,} states, mean cost {table.mean:.3f}, farthest {len(table.histogram) - 1}"
+    if table.cached is None:
+        found += f"; explored in {table.seconds:.2f} s ({table.states / table.seconds:,.0f} states per second)"
+    console.print(found)
     if table.cached is not None:
         console.print(f"from the cache: {table.cached}", soft_wrap=True)

@@ -91,7 +91,8 @@ def _show_puzzle(puzzle: "Puzzle", seed: int) -> None:
 
     about = _describe(puzzle)
     console = stdout()
-    console.print(f"{puzzle.name}: {puzzle.summary}\n", style="bold")
+    summary = f'what its file says: "{puzzle.summary}"' if puzzle.definition else puzzle.summary
+    console.print(f"{puzzle.name}: {summary}\n", style="bold")
     goal = puzzle.table.goals[:1]
     try:
         mixed = puzzle.sample(1, seed)

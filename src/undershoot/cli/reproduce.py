@@ -44,6 +44,7 @@ def reproduce(
 
 
 def _show(report: "Report", seconds: float, page: Path) -> None:
+    from undershoot.errors import shown
     from undershoot.experiments.tables import SOLVED_ONLY
 
     console = stdout()
@@ -52,7 +53,7 @@ def _show(report: "Report", seconds: float, page: Path) -> None:
         if not found.key.startswith("table1") or not found.key.endswith("published"):
             continue
         places = [found.columns.index(name) for name in kept]
-        show_table(kept, [[plain(row[place]) for place in places] for row in found.rows], found.title)
+        show_table(kept, [[plain(shown(row[place])) for place in places] for row in found.rows], found.title)
         console.print()
     for verdict in report.verdicts:
         console.print(f"{verdict.verdict}: {verdict.claim}. {verdict.reason}.")

@@ -1,6 +1,7 @@
 """Figures, drawn from records and metrics alone."""
 
 import io
+import os
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, ParamSpec
 from undershoot.files import written_atomically
 
 Given = ParamSpec("Given")
+SETTINGS = "matplotlibrc"
 BLUE, ORANGE, GREY = "#2f6db5", "#d9792b", "#8a8a8a"
 
 
@@ -18,13 +20,25 @@ def plainly(draw: Callable[Given, None]) -> Callable[Given, None]:
 
     @wraps(draw)
     def drawn(*arguments: Given.args, **named: Given.kwargs) -> None:
-        import matplotlib
-
+        matplotlib = _matplotlib()
         with matplotlib.rc_context():
             matplotlib.rcdefaults()
             draw(*arguments, **named)
 
     return drawn
+
+
+def _matplotlib() -> Any:
+    """matplotlib, which looks for settings in the present folder when it is imported, and fails if they are no text: it is told
+    that there are none. Those of the user's own, in their home folder, it reads."""
+    paths: Any = os.path
+    exists = paths.exists
+    paths.exists = lambda path: path != SETTINGS and exists(path)
+    try:
+        import matplotlib
+    finally:
+        paths.exists = exists
+    return matplotlib
 
 
 @plainly

@@ -9,18 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from undershoot.errors import UndershootError, cannot
+from undershoot.errors import UndershootError, cannot, shown
 from undershoot.experiments import figures, tables
 from undershoot.experiments.items import Item
 from undershoot.experiments.measures import Columns, expanded, share, solved
 from undershoot.experiments.protocol import PUZZLES, Profile
-from undershoot.experiments.store import Store
+from undershoot.experiments.store import NETWORKS, Store, is_own
 from undershoot.experiments.tables import NAMES, Table
 from undershoot.experiments.verdicts import PAPERS_STEPS, Verdict, verdicts
 from undershoot.files import written_atomically
 
 KINDS = {"train": "trainings", "space": "spaces", "search": "searches", "path": "path", "timing": "timings"}
 """Of items, and what their records are called."""
+LONGEST_RUN = 1000
+"""Characters of what others say of a run."""
 DRAWN = ("base", "mse", "raw", "scramble", "exhaustive", "exceptions", "learned", "table")
 """Heuristics in the figures."""
 OVER = "; mean, and standard deviation over trainings"
@@ -91,12 +93,28 @@ def _about(store: Store, profile: Profile, items: list[Item]) -> dict[str, Any]:
     )
     return {
         "profile": ", ".join(f"{key} {value}" for key, value in profile.to_dict().items()),
-        "work": f"{len(seconds):,} of {len(items):,} pieces, {sum(seconds):,.0f} s of one core{missing}",
-        **{
-            f"run {number}": ", ".join(f"{key} {value}" for key, value in run.items())
-            for number, run in enumerate(store.runs(), 1)
-        },
+        "work": f"{len(seconds):,} of {len(items):,} pieces, {sum(seconds):,.0f} s of one core{missing}"
+        + _made_by_others(store),
+        **{f"run {number}": _in_words(run) for number, run in enumerate(store.runs(), 1)},
     }
+
+
+def _made_by_others(store: Store) -> str:
+    """What of it rests on what others say."""
+    kinds = list(store.foreign.values())
+    told, left_out = (sum((kind in NETWORKS) is is_left_out for kind in kinds) for is_left_out in (False, True))
+    parts = [f"{told:,} told as they stand, which it cannot vouch for"] if told else []
+    parts += [f"{left_out:,} left out, since they hold networks"] if left_out else []
+    return f"; not made by this installation: {', and '.join(parts)}" if parts else ""
+
+
+def _in_words(run: dict[str, Any]) -> str:
+    """A run in one line of text, and whose words these are."""
+    text = shown(", ".join(f"{key} {value}" for key, value in run.items() if key != "signature"))
+    if is_own(run):
+        return text
+    cut = text if len(text) <= LONGEST_RUN else f"{text[:LONGEST_RUN]}..."
+    return f"not of this installation, but as the folder says: {cut}"
 
 
 def _draw_path(folder: Path, records: Columns) -> list[Figure]:
@@ -196,14 +214,32 @@ def _markdown(report: Report) -> str:
         lines += ["", f"![{figure.caption}]({figure.path.name})", "", figure.caption]
     for table in rest:
         lines += _markdown_table(table)
-    lines += ["", "## How it was made", "", *(f"- {key}: {value}" for key, value in report.about.items())]
+    lines += ["", "## How it was made", "", *(f"- {key}: {_quoted(value)}" for key, value in report.about.items())]
     return "\n".join(lines) + "\n"
 
 
 def _markdown_table(table: Table) -> list[str]:
     head = f"| {' | '.join(table.columns)} |"
-    rows = [f"| {' | '.join(row)} |" for row in table.rows]
-    return ["", f"## {table.title}", "", head, "|---" + "|---:" * (len(table.columns) - 1) + "|", *rows, "", *table.notes]
+    rows = [f"| {' | '.join(map(_cell, row))} |" for row in table.rows]
+    return [
+        "",
+        f"## {shown(table.title)}",
+        "",
+        head,
+        "|---" + "|---:" * (len(table.columns) - 1) + "|",
+        *rows,
+        "",
+        *map(shown, table.notes),
+    ]
+
+
+def _quoted(text: str) -> str:
+    """In Markdown, as it is: what a folder from elsewhere says must not become headings, links or rows."""
+    return "`" + shown(text).replace("`", "'") + "`"
+
+
+def _cell(text: str) -> str:
+    return shown(text).replace("|", r"\|")
 
 
 def _in_order(found: list[Table]) -> tuple[list[Table], list[Table]]:

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import math
 import warnings
 import zipfile
 from contextlib import suppress
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from undershoot import trust
 from undershoot.errors import UndershootError, cannot
 from undershoot.experiments.items import VOUCHED, Files, Item
-from undershoot.files import check_writable, read_json, written_atomically
+from undershoot.files import check_contents, check_writable, read_json, written_atomically
 
 if TYPE_CHECKING:
     import pyarrow
@@ -31,6 +32,8 @@ class Store:
         self.folder, self.profile = folder, profile
         self._run: dict[str, Any] | None = None
         self._made: set[bytes] = set()
+        self.foreign: dict[str, str] = {}
+        """Of items that were read and that this installation did not make, as far as it knows: key and kind."""
         self.is_new = not (folder / PROFILE).exists()
         try:
             if self.is_new and folder.exists() and any(folder.iterdir()):
@@ -39,6 +42,8 @@ class Store:
             raise cannot(f"use {folder}", error, "choose another folder with --out") from error
         if not self.is_new:
             _check_profile(folder / PROFILE, profile)
+        if folder.is_dir():
+            check_contents(folder)
         if (folder / ITEMS).exists() and not (folder / ITEMS).is_dir():
             raise UndershootError(f"{folder / ITEMS} is a file, but what is done goes into a folder of that name; move it away")
 
@@ -80,9 +85,12 @@ class Store:
             self._set_aside(path, str(error))
             return None
         if statement in self._made or trust.is_signed(statement, signature):
+            self.foreign.pop(item.key, None)
             return {**files, VOUCHED: b""}
+        self.foreign[item.key] = item.kind
         if item.kind in NETWORKS:  # others rest on what it claims
-            warnings.warn(f"{path} was not made by this installation; its work is done again", stacklevel=2)
+            again = "it is not used, and a run with --resume does its work again"
+            warnings.warn(f"{path} was not made by this installation; {again}", stacklevel=2)
             return None
         return files
 
@@ -101,6 +109,8 @@ class Store:
             self._write(self.folder / PROFILE, json.dumps(self.profile, indent=2).encode())
             self.is_new = False
         if self._run is not None:
+            with suppress(trust.Untrusted):  # then it is told as what others say
+                self._run = {**self._run, "signature": trust.sign(_statement_of_run(self._run)).hex()}
             self._write(self.folder / RUNS, json.dumps([*self.runs(), self._run], indent=2).encode())
             self._run = None
         self._write(self.path(item), buffer.getvalue())
@@ -111,7 +121,8 @@ class Store:
         for item in items:
             if self.path(item).exists():
                 with suppress(zipfile.BadZipFile, KeyError, ValueError), zipfile.ZipFile(self.path(item)) as archive:
-                    found.append(float(archive.read(SECONDS)))
+                    seconds = float(archive.read(SECONDS))
+                    found.append(seconds if 0 <= seconds < math.inf else 0.0)
         return found
 
     def _write(self, path: Path, data: bytes) -> None:
@@ -177,6 +188,20 @@ def _unpacked(data: bytes, item: Item) -> tuple[Files, bytes, bytes]:
 def _statement(about: dict[str, Any]) -> bytes:
     """That this installation made an item, to be signed."""
     return json.dumps(["undershoot made this", about], sort_keys=True).encode()
+
+
+def _statement_of_run(run: dict[str, Any]) -> bytes:
+    """That this installation wrote down a run, to be signed."""
+    return json.dumps(["undershoot ran this", run], sort_keys=True).encode()
+
+
+def is_own(run: dict[str, Any]) -> bool:
+    """Whether this installation wrote down a run."""
+    try:
+        signature = bytes.fromhex(run.get("signature", ""))
+    except (TypeError, ValueError):
+        return False
+    return trust.is_signed(_statement_of_run({key: value for key, value in run.items() if key != "signature"}), signature)
 
 
 def _checksums(files: Files) -> dict[str, str]:

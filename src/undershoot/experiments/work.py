@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from undershoot.errors import UndershootError
 from undershoot.experiments.instances import Instances, scrambled_instances, uniform_instances
 from undershoot.experiments.items import VOUCHED, Files
 from undershoot.experiments.store import RECORDS, SECONDS, table_bytes
+from undershoot.files import sources_digest
 from undershoot.guarantees import Heuristic, Rounding, Standing
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic
 from undershoot.heuristics.combined import best_rounding
@@ -295,7 +295,10 @@ def _some_rows(distances: DistanceTable) -> I64:
 
 
 def environment() -> dict[str, Any]:
-    """The machine and the versions, for the report."""
+    """The machine, the versions and a checksum of our sources, for the report.
+
+    No other program is asked: git would run what the settings of a repository around the package name.
+    """
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
@@ -305,22 +308,14 @@ def environment() -> dict[str, Any]:
         except PackageNotFoundError:
             return "not installed"
 
+    about = platform.uname()
     libraries = ("numpy", "numba", "torch", "scipy", "pyarrow")
     return {
         "undershoot": version_of("undershoot"),
-        "commit": _commit(),
+        "sources": sources_digest()[:12],
         "host": socket.gethostname(),
-        "machine": platform.platform(),
+        "machine": "-".join(part for part in (about.system, about.release, about.machine, *platform.libc_ver()) if part),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         **{name: version_of(name) for name in libraries},
     }
-
-
-def _commit() -> str:
-    """Of the checkout that this code lies in, marked if it has changes."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return "not in a checkout"

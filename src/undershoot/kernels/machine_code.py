@@ -9,7 +9,7 @@ import logging
 import os
 import pickle
 import re
-import shutil
+import stat
 import sys
 import time
 import warnings
@@ -22,12 +22,14 @@ from typing import Any
 from numba.core import compiler, serialize, types
 
 from undershoot import trust
-from undershoot.files import cache_folder, written_atomically
+from undershoot.files import cache_folder, check_no_link, written_atomically
 
 FORMAT = b"undershoot machine code 1\n"
 SIGNATURE_BYTES = 32
 UNUSED_DAYS = 30
 FOLDER_OF_A_STATE = re.compile(r"[0-9a-f]{16}")
+FILE_OF_A_STATE = re.compile(r"\.?[\w.]+-[0-9a-f]{32}\.code(\.\w+)?")
+"""Also one that is half written."""
 
 log = logging.getLogger("undershoot")
 _dumps: Any = serialize.dumps
@@ -144,6 +146,8 @@ def _is_usable(folder: Path) -> bool:
     """Whether machine code can be kept there, as far as one can see before it is written. Makes the folder."""
     try:
         trust.key()
+        check_no_link(folder.parent)
+        check_no_link(folder)
         is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
     except trust.Untrusted as reason:
@@ -164,8 +168,25 @@ def _is_usable(folder: Path) -> bool:
 def _remove_unused(parent: Path) -> None:
     """Remove the folders of other states of the sources that no process has used for long."""
     for folder in parent.iterdir():
-        if FOLDER_OF_A_STATE.fullmatch(folder.name) and time.time() - folder.lstat().st_mtime > UNUSED_DAYS * 86400:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            if FOLDER_OF_A_STATE.fullmatch(folder.name) and time.time() - folder.lstat().st_mtime > UNUSED_DAYS * 86400:
+                _remove_ours(folder)
+
+
+def _remove_ours(folder: Path) -> None:
+    """Remove a folder in which there is nothing but machine code that this user has kept; any other stays as it is."""
+    if folder.is_symlink():
+        return
+    files = list(folder.iterdir())
+    if all(FILE_OF_A_STATE.fullmatch(path.name) and _is_users_file(path) for path in files):
+        for path in files:
+            path.unlink()
+        folder.rmdir()
+
+
+def _is_users_file(path: Path) -> bool:
+    status = path.lstat()
+    return stat.S_ISREG(status.st_mode) and (sys.platform == "win32" or status.st_uid == os.geteuid())
 
 
 def _warn_of_nothing_kept(folder: Path, reason: str) -> None:

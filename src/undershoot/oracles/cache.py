@@ -13,7 +13,7 @@ import numpy as np
 
 from undershoot import trust
 from undershoot.arrays import AnyArray
-from undershoot.files import cache_folder, remove_leftovers, written_atomically
+from undershoot.files import cache_folder, check_no_link, remove_leftovers, written_atomically
 from undershoot.kernels.plan import packing_of
 from undershoot.oracles.breadth_first import explore
 from undershoot.oracles.distance_table import DistanceTable
@@ -72,7 +72,8 @@ def oracle(
 
 def is_cached(puzzle: Problem, radius: int | None = None) -> bool:
     """Whether there is a file of these distances; whether it counts shows when it is read."""
-    return _path(cache_folder() / "oracles", puzzle, radius).is_file()
+    path = _path(cache_folder() / "oracles", puzzle, radius)
+    return path.is_file() and not path.parent.is_symlink()
 
 
 def _path(folder: Path, puzzle: Problem, radius: int | None) -> Path:
@@ -82,6 +83,7 @@ def _path(folder: Path, puzzle: Problem, radius: int | None) -> Path:
 
 def save(path: Path, table: DistanceTable) -> str:
     """Write a table in one piece or not at all; returns its digest."""
+    check_no_link(path.parent)
     about = {
         "format": FORMAT,
         "fingerprint": table.table.fingerprint,
@@ -100,6 +102,7 @@ def save(path: Path, table: DistanceTable) -> str:
 
 def load(path: Path, puzzle: Problem, radius: int | None) -> DistanceTable:
     """Read a table; DamagedTable if it is not the one of this puzzle and radius, byte for byte as it was written, or wrong."""
+    check_no_link(path.parent)
     if not path.is_file():  # a pipe would never end
         raise FileNotFoundError(path)
     with path.open("rb") as file:

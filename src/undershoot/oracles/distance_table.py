@@ -48,7 +48,7 @@ class DistanceTable:
     is_bipartite: bool
     """Whether no move joins two states at distances that its cost, mod 2, forbids."""
     seconds: float
-    """What the search took."""
+    """What the search took; of a table that was read from a file, as that says, which nothing verifies."""
     cached: Path | None = None
     """The file that it was read from; None if it was computed just now."""
 

@@ -19,7 +19,7 @@ import numpy as np
 from undershoot import trust
 from undershoot.arrays import U8
 from undershoot.errors import NotAvailable
-from undershoot.files import cache_folder, check_writable, remove_leftovers, written_atomically
+from undershoot.files import cache_folder, check_no_link, check_writable, remove_leftovers, written_atomically
 from undershoot.oracles.size import bytes_text
 from undershoot.pattern_tables.looks import distinct_patterns
 from undershoot.pattern_tables.packing import packed_size, unpack
@@ -80,6 +80,7 @@ def table_of(
 def _can_be_kept(path: Path, size: int, what: str = "the pattern table is") -> bool:
     """Whether a file of this size can be written there; if not, a warning says so before the work begins. what: is made."""
     try:
+        check_no_link(path.parent)
         check_writable(path if path.is_dir() else path.with_name("table"))
         free = free_disk(path)
         reason = "" if free is None or free >= size else f"{bytes_text(size)} are needed, {bytes_text(free)} are free"
@@ -127,7 +128,7 @@ def cached_bytes(pattern: Pattern, name: str, cache_dir: Path | str | None = Non
 def _cached(path: Path, pattern: Pattern) -> dict[str, Any] | None:
     """What the file of a table says of itself, if that counts here."""
     try:
-        if not path.is_file():
+        if path.parent.is_symlink() or not path.is_file():
             return None
         with path.open("rb") as file:
             about, checksum = _header(file)
@@ -148,7 +149,7 @@ def _seconds_of(about: dict[str, Any]) -> float | None:
 def has_any(name: str, fingerprint: str, cache_dir: Path | str | None = None) -> bool:
     """Whether the cache holds a file of any pattern of this puzzle, which is quicker to say than of which."""
     folder = (Path(cache_dir) if cache_dir is not None else cache_folder()) / "patterns"
-    return any(folder.glob(f"{glob.escape(name)}-{fingerprint[:16]}-*.pattern"))
+    return not folder.is_symlink() and any(folder.glob(f"{glob.escape(name)}-{fingerprint[:16]}-*.pattern"))
 
 
 def path_of(pattern: Pattern, name: str, cache_dir: Path | str | None = None) -> Path:
@@ -160,6 +161,7 @@ def path_of(pattern: Pattern, name: str, cache_dir: Path | str | None = None) ->
 
 def save(path: Path, table: PatternTable) -> str:
     """Write a table in one piece or not at all; returns its digest."""
+    check_no_link(path.parent)
     digest = _digest(table.pattern, table.is_packed, table.entries)
     about = {**_about(table.pattern), "is_packed": table.is_packed, "seconds": table.seconds, "sha256": digest}
     header = json.dumps(about).encode()
@@ -172,6 +174,7 @@ def save(path: Path, table: PatternTable) -> str:
 
 def load(path: Path, pattern: Pattern, progress: Progress | None = None) -> PatternTable:
     """Read a table; DamagedPattern if it is not the one of this pattern, byte for byte as this installation wrote it."""
+    check_no_link(path.parent)
     if not path.is_file():  # a pipe would never end
         raise FileNotFoundError(path)
     with path.open("rb") as file:

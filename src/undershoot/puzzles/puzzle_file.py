@@ -36,6 +36,7 @@ MOVE_KEYS = {"cycles", "at", "add", "cost"}
 PICTURE_KEYS = {"rows", "colours"}
 MAX_POWER = 12
 MAX_SYMBOLS = 256
+LONGEST_SUMMARY = 200
 MAX_GROUP_CELLS = 64  # above, finding the group may take minutes
 
 
@@ -106,7 +107,7 @@ def _build(data: dict[str, Any]) -> Puzzle:
         table = table.with_symmetries(_symmetry(entry, cells, value_of) for entry in listed)
     return Puzzle(
         name=name,
-        summary=_text(data, "summary", name),
+        summary=_summary(data, name),
         table=table,
         space=OrbitSpace(table) if table.is_permutation_puzzle and cells <= MAX_GROUP_CELLS else UnknownSpace(table),
         notation=Words(
@@ -131,6 +132,16 @@ def _text(data: dict[str, Any], key: str, default: str | None = None) -> str:
     if not isinstance(value, str) or not value.strip() or not value.replace("\n", " ").isprintable():
         raise MoveTableError(f"{key} is missing, or is not a text in quotes of letters that can be printed")
     return value
+
+
+def _summary(data: dict[str, Any], name: str) -> str:
+    """In one line, or a file could say what looks like ours."""
+    if "summary" not in data:
+        return name
+    found = _text(data, "summary").strip()
+    if "\n" in found or len(found) > LONGEST_SUMMARY:
+        raise MoveTableError(f"summary is one line of at most {LONGEST_SUMMARY} characters; shorten it")
+    return found
 
 
 def _texts(data: dict[str, Any], key: str) -> list[str]:

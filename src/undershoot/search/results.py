@@ -38,7 +38,7 @@ class Status(StrEnum):
         """For people, with what to do."""
         return {
             Status.SOLVED: "solved",
-            Status.UNSOLVABLE: "no sequence of moves reaches the goal: every reachable state was expanded",
+            Status.UNSOLVABLE: "no sequence of moves reaches the goal: nothing is left to search",
             Status.BUDGET: "stopped at the limit of expansions; raise --max-expanded",
             Status.TIME: "stopped at the limit of time; raise --max-seconds",
             Status.MEMORY: "stopped at the limit of memory, or of 2 billion nodes; raise --max-memory",

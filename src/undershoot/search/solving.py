@@ -111,10 +111,11 @@ def search_batch(
                 return meet_many(puzzle, those, heuristic, guide, share, threads, progress)
         raise UndershootError(f"{algorithm} is no algorithm by itself")
 
-    share, rest = (options, options) if first is Algorithm.BOTH else _shared(options)
+    is_followed = _is_followed(first, heuristic, options)
+    share, rest = _shared(options) if is_followed else (options, options)
     batch = by(first, [], share)
     again = [number for number, result in enumerate(batch.results) if result.cost is None and result.status.is_limit]
-    if options.algorithm is not Algorithm.AUTO or first is Algorithm.BOTH or not again or not can_deepen(heuristic, options):
+    if not is_followed or not again:
         return batch
     second = Algorithm.ASTAR if first is Algorithm.IDA else Algorithm.IDA
     try:
@@ -133,6 +134,17 @@ def placed(options: SearchOptions, heuristic: Heuristic, threads: int = 1) -> Se
     from undershoot.search.device.choosing import place
 
     return place(options, heuristic, threads)
+
+
+def _is_followed(first: Algorithm, heuristic: Heuristic, options: SearchOptions) -> bool:
+    """Whether another algorithm searches from those states at which the first one was stopped.
+
+    None does with a heuristic that is calibrated for solutions of A*: what is said of the costs of all instances would count
+    the solutions of IDA*, too, of which nothing is known.
+    """
+    if options.algorithm is not Algorithm.AUTO or first is Algorithm.BOTH:
+        return False
+    return heuristic.guarantee.solution_probability is None and can_deepen(heuristic, options)
 
 
 def can_deepen(heuristic: Heuristic, options: SearchOptions) -> bool:
@@ -192,10 +204,8 @@ def _choose_on_device(heuristic: Heuristic, options: SearchOptions) -> tuple[Alg
 
 
 def _shared(options: SearchOptions) -> tuple[SearchOptions, SearchOptions]:
-    """The limits; where two algorithms share them, two thirds, and the third that is left for the other."""
+    """Of the limits two thirds, and the third that is left for another algorithm."""
     expanded, seconds = options.max_expanded, options.max_seconds
-    if options.algorithm is not Algorithm.AUTO or (expanded is None and seconds is None):
-        return options, options
     later = None if expanded is None else -(-expanded // 3), None if seconds is None else seconds / 3
     first = None if expanded is None else expanded - (later[0] or 0), None if seconds is None else seconds * 2 / 3
     return (

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import IO, Any
 
 from undershoot.errors import UndershootError, cannot
-from undershoot.files import naming, written_atomically
+from undershoot.files import check_contents, naming, written_atomically
 from undershoot.puzzles.problem import Problem
 from undershoot.training.checkpoints import Position, Trainee, checkpoints, load_checkpoint, save_checkpoint, step_of
 from undershoot.training.recipe import Recipe, read_recipe
@@ -98,8 +98,10 @@ class Run:
         if not known.exists():
             if any(path.name not in (".lock", "checkpoints") for path in self.folder.iterdir()):
                 raise UndershootError(f"{self.folder} holds other files and no run; choose another folder with --out")
+            check_contents(self.folder)
             checkpoints(self.checkpoints)
             return
+        check_contents(self.folder)
         other = read_recipe(known).to_dict()
         mine = _fixed(self.recipe)
         differing = [key for key in mine if mine[key] != other[key]]

@@ -172,6 +172,11 @@ def _check_out(out: Path, bundle: Bundle) -> None:
 def _place_of_floats(folder: Path, bundle: Bundle) -> Path:
     """Where a network is kept whose bundle is about to hold whole numbers instead: beside it."""
     kept = folder.with_name(f"{folder.name}-float")
+    if kept.is_symlink():
+        raise UndershootError(
+            f"the network in floats would be kept as {kept}, but that is a link; remove it, or write the new bundle elsewhere "
+            "with --out"
+        )
     if kept.exists() and read_bundle(kept, with_calibration=False).weights_digest != bundle.weights_digest:
         raise UndershootError(
             f"the network in floats would be kept as {kept}, but another one is there; move that away, or write the new "

@@ -1,5 +1,6 @@
 """What a training leaves: its bundle in the folder of the run, beside what was there."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ def _what_is_there(run: Run, bundle: Bundle, warn: Callable[[str], None]) -> tup
         if is_of_run and there.arithmetic == FLOAT and not (run.bundle / CALIBRATION).exists():
             return False, None
     kept, number = run.folder / f"bundle-before-{steps}", 1
-    while kept.exists():
+    while os.path.lexists(kept):
         number += 1
         kept = run.folder / f"bundle-before-{steps}-{number}"
     copy_folder(run.bundle, kept)

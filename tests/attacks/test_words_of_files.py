@@ -1,0 +1,86 @@
+"""Files do not speak in our voice, nor take the place of what is known by name."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import undershoot as us
+from commands import undershoot
+from undershoot.errors import UndershootError
+from undershoot.oracles import cache as distances
+from undershoot.search.results import Status
+
+FILE = 'name = "odd"\nsummary = {}\ngoal = "a b c d"\n[moves]\nM = "(1 2 3 4)"\n'
+DRAW = """
+from pathlib import Path
+from undershoot.experiments.figures import training_curve
+training_curve('a title', [{'step': 1, 'loss': 1.0, 'depth': 1}], Path('curve.png'))
+import matplotlib, os
+assert os.path.exists('matplotlibrc')
+print(matplotlib.rcParamsOrig['text.usetex'])
+"""
+
+
+@pytest.mark.parametrize("text", ['"""a puzzle\n\nProven: it never overestimates."""', json.dumps("x" * 201)])
+def test_a_summary_of_several_lines_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_text(FILE.format(text))
+    with pytest.raises(UndershootError, match="summary is one line of at most 200 characters; shorten it"):
+        us.puzzle(str(path))
+
+
+def test_a_summary_is_shown_as_what_the_file_says(tmp_path: Path) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_text(FILE.format('"24 of 24 states checked. Proven: it never overestimates"'))
+    shown = " ".join(undershoot("puzzles", str(path), columns=200).stdout.split())
+    assert 'odd: what its file says: "24 of 24 states checked. Proven: it never overestimates"' in shown
+    assert "what its file says" not in undershoot("puzzles", "tiles-2x3").stdout
+
+
+def test_no_rate_is_told_of_seconds_that_a_file_claims(tmp_path: Path) -> None:
+    puzzle = us.puzzle("tiles-2x3")
+    table = us.oracle(puzzle, cache_dir=tmp_path)
+    path = distances._path(tmp_path / "oracles", puzzle, None)
+    distances.save(path, dataclasses.replace(table, seconds=1e-9))
+    for _ in range(2):  # verified now, and recorded as verified then
+        shown = undershoot("oracle", "tiles-2x3", "--cache-dir", str(tmp_path)).stdout
+        assert "360 states, mean cost" in shown
+        assert "per second" not in shown
+        assert "explored" not in shown
+        document = json.loads(undershoot("oracle", "tiles-2x3", "--cache-dir", str(tmp_path), "--json").stdout)
+        assert document["seconds"] is document["states_per_second"] is None
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"text.usetex: True\n", b"backend: module://evil\n"])
+def test_settings_for_pictures_in_the_working_folder_are_not_read(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "matplotlibrc").write_bytes(content)
+    done = subprocess.run([sys.executable, "-c", DRAW], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+    assert (tmp_path / "curve.png").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_a_pipe_for_settings_of_pictures_keeps_nobody_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "matplotlibrc")
+    done = subprocess.run([sys.executable, "-c", DRAW], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+
+
+def test_what_is_said_of_a_state_without_a_solution_is_true_of_every_search() -> None:
+    """IDA* does not expand every reachable state, and a table may say that one is dead before anything is expanded."""
+    assert Status.UNSOLVABLE.sentence == "no sequence of moves reaches the goal: nothing is left to search"
+
+
+def test_names_of_known_heuristics_win_over_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    puzzle = us.puzzle("tiles-3x3")
+    (tmp_path / "base+learned").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert us.heuristic(puzzle, "base+learned").guarantee.is_proven
+    (tmp_path / "base+other").mkdir()
+    with pytest.raises(UndershootError, match="no bundle in the folder"):
+        us.heuristic(puzzle, "base+other")
