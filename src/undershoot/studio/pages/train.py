@@ -40,6 +40,8 @@ class Training:
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
         self._last: tuple[str, int, int, Stage | None] | None = None
+        self._listed: dict[str, Stage] = {}
+        """Where each run was when the list of runs was made."""
         self.shown = next((name for name, job in studio.trainings.items() if not job.is_over), next(iter(studio.trainings), ""))
         with box("us-columns"):
             with box("us-stack"):
@@ -75,7 +77,11 @@ class Training:
                 button("Train", self.start, "is-main", "train")
             self.wrong = Saying()
 
+    def _stages(self) -> dict[str, Stage]:
+        return {name: job.stage for name, job in self.studio.trainings.items()}
+
     def _list_runs(self) -> None:
+        self._listed = self._stages()
         self.runs.clear()
         with self.runs:
             names = list(dict.fromkeys([*self.studio.trainings, *self.studio.folders.trainings()]))
@@ -113,11 +119,21 @@ class Training:
             raise UndershootError(f"there is a run {name!a} already; choose another name, or show it and go on with it")
         return name
 
+    def _widths(self) -> list[str]:
+        """Of the hidden layers; none for those of the recipe."""
+        given = self.hidden.value.replace(",", " ").split()
+        if not all(re.fullmatch(r"[1-9][0-9]{0,4}", width) for width in given):
+            raise UndershootError(
+                f"the hidden layers are {self.hidden.value[:20]!a}; allowed are whole numbers with spaces between "
+                "them, such as 64 64, or nothing, for those of the recipe"
+            )
+        return given
+
     def start(self) -> None:
         """A run with what the form says."""
         try:
             name = self._new_name()
-            widths = re.findall(r"\d+", self.hidden.value)
+            widths = self._widths()
             settings = [
                 f"steps={self.steps.whole('the number of steps', 1, MOST_STEPS)}",
                 f"seed={self.seed.whole('the seed', 0, 2**31)}",
@@ -160,7 +176,7 @@ class Training:
                 if len(rows) > 2000:
                     del rows[1::2]
 
-        job = self.studio.jobs.submit(f"training {name}", "train", arguments, lambda job: None, on_event=collect)
+        job = self.studio.jobs.submit(f"training {name}", "train", arguments, lambda job: None, on_event=collect, keeps=True)
         self.studio.trainings[name] = job
         self.shown = name
         self.wrong.say("")
@@ -175,11 +191,12 @@ class Training:
             job.ask_to_stop()
 
     def _refresh(self) -> None:
+        if self._stages() != self._listed:  # of any run, shown or not
+            self._list_runs()
         job, rows = self.studio.trainings.get(self.shown), self.studio.metrics.get(self.shown, [])
         state = (self.shown, len(rows), rows[-1]["steps"] if rows else 0, None if job is None else job.stage)
         if state == self._last:
             return
-        was_stage = None if self._last is None else self._last[3]
         self._last = state
         is_over = job is None or job.is_over
         self.heading.say(self.shown or "No run is shown")
@@ -190,8 +207,6 @@ class Training:
         self.stage.say("")
         if job is not None:
             self._say_stage(job)
-        if state[3] != was_stage:
-            self._list_runs()
 
     def _has_ended(self, job: Job | None) -> bool:
         is_finished = job is not None and job.result is not None and bool(job.result["is_finished"])
