@@ -20,9 +20,9 @@ PAGES = {
     "help": "Help",
 }
 OF_A_PUZZLE = ("play", "race", "watch")
-FIRST_MOVES, FIRST_SEED = 9, 1
+FIRST_MOVES, FIRST_SEED = 14, 2
 """Of the scramble that a visitor sees first: not far from the goal, and not the goal, of which every estimate says 0."""
-OVERESTIMATING = "squared"
+OVERESTIMATING = "offset"
 """The example of a search that one estimate above the true cost leads past the optimum."""
 MORE = ("lights-out-4x4", "tiles-2x3", "tiles-3x4", "pancake-6")
 LOGO = (

@@ -178,6 +178,7 @@ class Watching:
     def _show(self, result: dict[str, Any]) -> None:
         self.recordings = result["recordings"]
         puzzle = self.game.puzzle if self.game is not None else self.studio.folders.puzzle(result["puzzle"])
+        start = puzzle.format(np.array(self.recordings[0]["states"][:1], dtype=np.uint8))
         self.tabs: dict[int, ui.element] = {}
         self.place.clear()
         with self.place:
@@ -194,8 +195,11 @@ class Watching:
                     map_place = box("")
                     markup(LEGEND)
                 with box("us-card"):
-                    text("The state that is expanded", tag="h2")
+                    text("The state at hand", tag="h2")
                     board = StillBoard(puzzle, self.recordings[0]["states"][0])
+                    with box("us-state"):
+                        text("Searched from", tag="span")
+                        text(start, tag="code").props("tabindex=0 data-say=state")
                     self.facts = markup("", "us-figures")
                     self.verdict = markup("")
                     self.why = markup("").props("data-say=missed")
@@ -208,8 +212,7 @@ class Watching:
             self.state.set("")
             with self.place:
                 ui.timer(0.05, self._load, once=True)
-        start = np.array(self.recordings[0]["states"][:1], dtype=np.uint8)
-        self.links.lead_to(name, puzzle.format(start))
+        self.links.lead_to(name, start)
         self._choose(0)
 
     def _look(self) -> None:
