@@ -3,7 +3,7 @@ const FACES = {
   U: "rotateX(90deg)", D: "rotateX(-90deg)", F: "", B: "rotateY(180deg)", R: "rotateY(90deg)", L: "rotateY(-90deg)",
 };
 const STEP = 320, FAST = 110;
-const MOST_LABELS = 26; // pancakes that have room for a number each; of more every eighth has one
+const MOST_LABELS = 26; // pancakes that have room for a number each
 const FEW = 40; // moves whose buttons stand there without scrolling
 const WAIT = 3000; // ms that an answer may take before keys are no longer kept for it
 
@@ -140,7 +140,8 @@ const DRAWINGS = {
       const cake = make("button", "us-pancake", root);
       cake.style.setProperty("--width", `${26 + (70 * (value + 1)) / spec.labels.length}%`);
       cake.style.setProperty("--tone", value / Math.max(1, spec.labels.length - 1));
-      cake.textContent = spec.labels.length <= MOST_LABELS || value % 8 === 7 ? label : "";
+      cake.textContent = spec.labels.length <= MOST_LABELS ? label : "";
+      cake.title = label;
       return cake;
     });
     return {
