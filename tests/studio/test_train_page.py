@@ -7,6 +7,7 @@ import undershoot as us
 from studio.conftest import Server, Visits
 from undershoot.puzzles.definitions import definition_of
 from undershoot.studio.tasks import TASKS
+from undershoot.training.recipes import RECIPES
 
 PUZZLE = 'name = "rings"\ngoal = "A B C D E"\n[moves]\nX = "(1 2 3)"\nY = "(3 4 5)"\n'
 
@@ -20,6 +21,7 @@ def test_a_run_of_before_is_shown_by_itself_and_gone_on_with(server: Server, vis
     with visits.page(f"{server.address}/train") as page:
         page.select_option("select >> nth=0", "tiles-4x4")
         page.select_option("select >> nth=1", "exact")
+        assert page.locator("select >> nth=1").locator("option").count() == len(RECIPES)
         page.fill("[data-do=run-name]", "fails")
         page.fill("[data-do=hidden]", "abc")
         page.click("[data-do=train]")

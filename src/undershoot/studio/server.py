@@ -89,8 +89,8 @@ def _add_routes(studio: Studio) -> None:
         await watch_page(studio, puzzle, state, example)
 
     @ui.page("/margins")
-    def margins(bundle: str = "") -> None:
-        margins_page(studio, bundle)
+    async def margins(bundle: str = "") -> None:
+        await margins_page(studio, bundle)
 
     @ui.page("/train")
     def train() -> None:

@@ -1,6 +1,7 @@
 """Train: a small training, seen as it goes, that can be stopped and gone on with."""
 
 import asyncio
+import math
 import re
 import tomllib
 from dataclasses import asdict
@@ -17,15 +18,11 @@ from undershoot.studio.pages.layout import Saying, page, puzzle_options
 from undershoot.studio.studio import RUNS, Studio
 
 LEAD = "A run keeps its recipe, metrics and checkpoints in the folder of runs; when it ends, its bundle is in all lists."
-RECIPES = {
-    "paper": "paper: discounted targets, overestimates penalised",
-    "mse": "mse: plain targets, squared error",
-    "exact": "exact: levels of whole costs, from true costs",
-    "label-free": "label-free: one number, from no true cost",
-    "operator": "operator: the paper's targets, squared error",
-    "loss": "loss: plain targets, overestimates penalised",
-}
+FIRST_RECIPE = "paper"
 MOST_STEPS = 1_000_000
+FEW_OF = 20
+"""One loss in so many may lie below the axis."""
+POWER = "(value) => value >= 0.01 && value < 1000 ? String(value) : value.toExponential(0)"
 
 
 def train_page(studio: Studio) -> None:
@@ -62,13 +59,23 @@ class Training:
         self._list_runs()
         self._refresh()
         ui.timer(0.5, self._refresh)
+        ui.timer(0.05, self._load, once=True)
+
+    async def _load(self) -> None:
+        """What recipes there are, which the library knows."""
+        try:
+            found = await self.studio.ask("recipes", {})
+        except UndershootError as error:
+            self.wrong.say(str(error))
+            return
+        self.recipe.offer({name: f"{name} – {about}" for name, about in found["recipes"].items()})
 
     def _form(self) -> None:
         with box("us-card"):
             text("A new run", tag="h2")
             with box("us-row").style("align-items: flex-end"):
                 self.puzzle = Choice("Puzzle", puzzle_options(self.studio), "lights-out-3x3", classes="is-wide")
-                self.recipe = Choice("Recipe", RECIPES, "paper", classes="is-wide")
+                self.recipe = Choice("Recipe", {FIRST_RECIPE: FIRST_RECIPE}, FIRST_RECIPE, classes="is-wide")
             with box("us-row").style("align-items: flex-end"):
                 self.name = Field("Name of the run", "first", classes="is-wide", data_do="run-name")
                 self.steps = Field("Steps", "2000", "number", "is-number", min=1, max=MOST_STEPS, data_do="steps")
@@ -249,20 +256,31 @@ class Training:
         )
 
 
+def _powers(losses: list[float]) -> dict[str, float]:
+    """The powers of ten that hold all losses but the smallest few: one that is nearly 0 would press the others together."""
+    if not losses:
+        return {"min": 0.1, "max": 1}
+    low, high = losses[len(losses) // FEW_OF], losses[-1]
+    lowest = math.floor(math.log10(low))
+    return {"min": 10.0**lowest, "max": 10.0 ** max(lowest + 1, math.ceil(math.log10(high)))}
+
+
 def _options(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Loss on a logarithmic axis, depth and the share of solved evaluations on the other."""
     soft, line = "#8a979c", "rgba(128,145,150,.22)"
-    axis = {"axisLabel": {"color": soft}, "nameTextStyle": {"color": soft}, "splitLine": {"lineStyle": {"color": line}}}
+    axis: dict[str, Any] = {"axisLabel": {"color": soft, "hideOverlap": True}}
+    axis |= {"nameTextStyle": {"color": soft}, "splitLine": {"lineStyle": {"color": line}}}
+    losses = sorted(row["loss"] for row in rows if row["loss"])
     evaluated = [[row["steps"], round(100 * row["solve_rate"], 1)] for row in rows if row["solve_rate"] is not None]
     common = {"type": "line", "showSymbol": False}
     return {
         "animation": False,
-        "grid": {"left": 60, "right": 50, "top": 46, "bottom": 34},
+        "grid": {"left": 8, "right": 8, "top": 74, "bottom": 26, "containLabel": True},
         "legend": {"top": 4, "textStyle": {"color": soft}},
         "tooltip": {"trigger": "axis"},
-        "xAxis": {"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 24, **axis},
+        "xAxis": {"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 28, "splitNumber": 4, **axis},
         "yAxis": [
-            {"type": "log", "name": "loss", **axis},
+            {"type": "log", "name": "loss", **_powers(losses), **axis, "axisLabel": {"color": soft, ":formatter": POWER}},
             {"type": "value", "name": "depth, %", "min": 0, **{**axis, "splitLine": {"show": False}}},
         ],
         "series": [

@@ -76,8 +76,6 @@ def example(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], boo
     return {
         "puzzle": PUZZLE,
         "text": about,
-        "overestimates": over.overestimates,
-        "missed": made.missed,
         "recordings": [missing, sound],
     }
 

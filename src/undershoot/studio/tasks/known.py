@@ -52,7 +52,6 @@ def known(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]
         "true_cost": true_cost,
         "is_dead_end": is_dead_end,
         "offers": offers(puzzle, references),
-        "space": space_in_words(puzzle),
     }
 
 
@@ -159,12 +158,6 @@ def offers(puzzle: Puzzle, references: dict[str, str]) -> list[dict[str, str]]:
     if "patterns" not in references and _has_pieces(puzzle):
         result.append({"name": "patterns", "text": "Make its pattern tables: never above the true cost, and strong"})
     return result
-
-
-def space_in_words(puzzle: Puzzle) -> str:
-    """How many states there are."""
-    size = puzzle.space.size
-    return f"{'' if puzzle.space.size_is_exact else 'up to '}{count_text(size)} states"
 
 
 def make(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]) -> dict[str, Any]:

@@ -54,8 +54,6 @@ def recorded(puzzle: Puzzle, state: States, heuristic: Heuristic, name: str) -> 
         "optimum": optimum,
         "is_known": has_table(puzzle),
         "is_cut": made.is_cut,
-        "generated": made.generated,
-        "reopened": made.reopened,
         **in_words(heuristic.guarantee),
     }
 
