@@ -106,8 +106,9 @@ class KnownCard:
                 f'<div class="us-known-row">{name}<div></div><div></div><div class="said">{escaped(row["error"])}</div></div>'
             )
         h = row["h"]  # None for "there is no solution"
-        # The task decided it, unless a search has found out the true cost since.
-        over = row["over"] or (true_cost is not None and (h is None or h > true_cost))
+        # The task has decided it, unless only a search has found out the true cost since.
+        is_new = self.answer.get("true_cost") is None and true_cost is not None
+        over = h is None or h > true_cost if is_new and true_cost is not None else row["over"]
         mark = "" if true_cost is None else f'<u style="left: {100 * true_cost / top:.1f}%" title="true cost {true_cost}"></u>'
         bar = f'<div class="us-bar"><i style="width: {100 if h is None else 100 * h / top:.1f}%"></i>{mark}</div>'
         flag = badge("over", "overestimates here") if over else ""

@@ -20,8 +20,8 @@ from undershoot.studio.studio import RUNS, Studio
 LEAD = "A run keeps its recipe, metrics and checkpoints in the folder of runs; when it ends, its bundle is in all lists."
 FIRST_RECIPE = "paper"
 MOST_STEPS = 1_000_000
-FEW_OF = 20
-"""One loss in so many may lie below the axis."""
+DECADES = 5
+"""Of losses that are shown: one that is nearly 0, as on scrambles of one move, would press all others together."""
 POWER = "(value) => value >= 0.01 && value < 1000 ? String(value) : value.toExponential(0)"
 
 
@@ -257,12 +257,10 @@ class Training:
 
 
 def _powers(losses: list[float]) -> dict[str, float]:
-    """The powers of ten that hold all losses but the smallest few: one that is nearly 0 would press the others together."""
-    if not losses:
-        return {"min": 0.1, "max": 1}
-    low, high = losses[len(losses) // FEW_OF], losses[-1]
-    lowest = math.floor(math.log10(low))
-    return {"min": 10.0**lowest, "max": 10.0 ** max(lowest + 1, math.ceil(math.log10(high)))}
+    """The powers of ten that hold the losses, from the greatest down."""
+    highest = math.ceil(math.log10(max(losses, default=1.0)))
+    lowest = max(highest - DECADES, math.floor(math.log10(min(losses, default=0.1))))
+    return {"min": 10.0 ** min(lowest, highest - 1), "max": 10.0**highest}
 
 
 def _options(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -270,7 +268,7 @@ def _options(rows: list[dict[str, Any]]) -> dict[str, Any]:
     soft, line = "#8a979c", "rgba(128,145,150,.22)"
     axis: dict[str, Any] = {"axisLabel": {"color": soft, "hideOverlap": True}}
     axis |= {"nameTextStyle": {"color": soft}, "splitLine": {"lineStyle": {"color": line}}}
-    losses = sorted(row["loss"] for row in rows if row["loss"])
+    losses = [row["loss"] for row in rows if row["loss"]]
     evaluated = [[row["steps"], round(100 * row["solve_rate"], 1)] for row in rows if row["solve_rate"] is not None]
     common = {"type": "line", "showSymbol": False}
     return {
