@@ -82,6 +82,7 @@ def studio_server(folder: Path, *options: str) -> Iterator[Server]:
             text=True,
             cwd=folder,
             env=_outside_pytest(),
+            start_new_session=True,  # a test may signal all that it started, as a terminal does
         )
     try:
         while True:

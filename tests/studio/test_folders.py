@@ -77,6 +77,17 @@ def test_links_that_lead_elsewhere_are_refused_and_not_listed(folders: Folders, 
     assert folders.puzzle_files() == []
 
 
+def test_names_that_came_are_not_echoed_whole_and_the_sentences_are_of_this_place(folders: Folders) -> None:
+    for name in ("x" * 5000, "x" * 5000 + ".toml", "tiles-3x4000", "nothing-here"):
+        with pytest.raises(us.UndershootError) as refused:
+            folders.puzzle(name)
+        assert len(str(refused.value)) < 250
+        assert "path" not in str(refused.value)
+        assert "--" not in str(refused.value)
+    with pytest.raises(us.UndershootError, match=r"at most 100 letters, digits, spaces and \. _ \+ -"):
+        folders.run_folder("a" * 120)
+
+
 def test_a_good_puzzle_file_is_kept_and_bad_ones_get_their_sentence(folders: Folders) -> None:
     assert folders.add_puzzle(PUZZLE) == "mine.toml"
     assert folders.puzzle("mine.toml").name == "mine"

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -85,6 +86,8 @@ def test_a_full_queue_says_so_and_what_waits_comes_when_there_is_room() -> None:
 def test_a_task_is_ended_at_its_limits_and_a_dead_process_is_shown_as_one() -> None:
     async def do(jobs: Jobs) -> None:
         late = jobs.submit("a task", "solve", {**HARD, "max_seconds": 600.0}, lambda job: None, seconds=1.0)
+        roomy = jobs.submit("a task", "known", EASY, lambda job: None, seconds=2000.0, room=5.0)
+        assert roomy.seconds == jobs.limits.seconds + 5.0
         killed = submit(jobs)
         while killed.worker is None or killed.worker.process is None:
             await asyncio.sleep(0.02)
@@ -103,11 +106,34 @@ def test_a_task_is_ended_at_its_limits_and_a_dead_process_is_shown_as_one() -> N
     with_jobs(Limits(at_once=2, waiting=4), do)
 
 
+def test_a_process_that_cannot_be_started_or_understood_is_told_and_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def refuse(*arguments: object, **options: object) -> None:
+        raise OSError(errno.EAGAIN, "no more processes")
+
+    def fail(job: Job) -> None:
+        raise ValueError("a page with a fault")
+
+    async def do(jobs: Jobs) -> None:
+        with monkeypatch.context() as changed:
+            changed.setattr("asyncio.create_subprocess_exec", refuse)
+            unborn = jobs.submit("a task", "known", EASY, fail)
+            assert (await over(unborn)).error.startswith("cannot start a process")
+        assert unborn.stage is Stage.FAILED
+        assert "a page with a fault" in caplog.text
+        monkeypatch.setattr("undershoot.studio.processes.LONGEST_LINE", 100)
+        long = jobs.submit("a task", "known", EASY, lambda job: None)
+        assert (await over(long)).error.startswith("the process that worked on it was ended: what it answered is no message")
+
+    with_jobs(Limits(at_once=1, waiting=1), do)
+
+
 def test_a_task_that_takes_too_much_memory_is_ended() -> None:
     async def run() -> None:
         worker = await Worker().start()
         try:
-            with pytest.raises(Crashed, match=r"more than 0\.1 GB of memory"):
+            with pytest.raises(Crashed, match=r"more than 0\.1 GB of memory.* --max-memory"):
                 await worker.do("solve", {**HARD, "max_seconds": 60.0}, lambda event: None, 60, 10**8)
         finally:
             await worker.end()

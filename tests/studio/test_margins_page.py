@@ -25,6 +25,24 @@ def test_calibrators_that_were_fitted_first_are_marked_when_the_chart_comes(serv
         page.wait_for_selector("[data-do=stop][disabled]", timeout=120_000)
 
 
+def test_damaged_certificates_and_bundles_that_are_not_there_get_their_sentence(server: Server, visits: Visits) -> None:
+    shutil.copytree(SHIPPED / "lights-out-3x3-paper", server.runs / "torn" / "bundle")
+    (server.runs / "torn" / "bundle" / "certificate.json").write_text("{")
+    with visits.page(f"{server.address}/margins?bundle=torn") as page:
+        page.wait_for_selector(".us-said.is-wrong")
+        assert "certificate.json" in page.inner_text(".us-said.is-wrong")
+        assert "damaged" in page.inner_text(".us-said.is-wrong")
+        assert "fault of the program" not in page.inner_text(".us-said.is-wrong")
+        page.goto(f"{server.address}/margins?bundle={'n' * 300}")
+        page.wait_for_selector(".us-said.is-wrong")
+        shown = page.input_value("select")
+        assert page.inner_text(".us-said.is-wrong") == f"there is no bundle '{'n' * 60}' here; this is {shown}"
+        page.click("[data-do=fit]:enabled")
+        page.click("[data-do=stop]:enabled")
+        page.wait_for_selector(".us-said.is-open")
+        assert page.inner_text(".us-said.is-open").startswith("Stopped; ")
+
+
 def test_a_card_is_text_whoever_wrote_it(server: Server, visits: Visits) -> None:
     card = (
         "# mine\n![pic](http://evil.example/x.png)<style>body{display:none}</style><form action=http://evil.example></form>"

@@ -163,8 +163,16 @@ def test_a_search_is_stopped_and_boards_answer_while_it_runs(server: Server, vis
         assert found
         assert least <= int(found[1]) < int(found[2])
         assert page.inner_text("[data-say=about]") == f"Of the state where this search began, {text}:"
-        assert not page.is_visible("[data-bound=lower]")  # the board shows another state
+        assert page.is_visible("[data-bound=lower]")  # though the board shows another state
         assert page.is_enabled("[data-do=solve]")
+        assert len(page.inner_text("[data-say=moves] code").split()) == int(found[2])
+        page.click("[data-do=replay]")
+        page.wait_for_function(
+            "(count) => document.querySelector('.us-count').textContent.endsWith(count)", arg=f"/ {found[2]}"
+        )
+        page.wait_for_function("(text) => new URL(location).searchParams.get('state') === text", arg=text)
+        page.keyboard.press("End")  # it would play for a while
+        page.wait_for_selector(".us-board.is-solved")
 
 
 CLICK_TILES = """async (count) => {
@@ -203,17 +211,40 @@ def test_the_map_is_stepped_through_and_shows_the_state_at_hand(server: Server, 
 def test_an_example_misses_the_optimum_and_the_certified_network_does_not(
     which: str, server: Server, visits: Visits, picture: Any
 ) -> None:
-    with visits.page(f"{server.address}/watch", viewport={"width": 1280, "height": 1120}) as page:
-        page.click(f"[data-example={which}]")
+    begun = f"?example={which}" if which == "offset" else ""  # as the first page leads there
+    with visits.page(f"{server.address}/watch{begun}", viewport={"width": 1280, "height": 1120}) as page:
+        if not begun:
+            page.click(f"[data-example={which}]")
         page.wait_for_selector(".us-map svg", timeout=240_000)
         missed = re.fullmatch(r"The optimum is missed: (\d+) instead of (\d+)\.", page.inner_text(".us-said.is-wrong"))
         assert missed
         assert int(missed[1]) > int(missed[2])
-        page.click(".us-map [data-do=last]")
+        sentence = page.inner_text("[data-say=missed]")
+        told = re.fullmatch(
+            r"This state lies on a cheapest way\. It costs (\d+) from here, the estimate says ([\d.]+): "
+            r"f = (\d+) \+ \2 = ([\d.]+), (so A\* took the goal at \d+ before|no less than the goal at \d+, ).*\.",
+            sentence,
+        )
+        assert told, sentence
+        assert int(told[3]) + int(told[1]) == int(missed[2])
+        assert float(told[4]) >= int(missed[1])
+        page.click("[data-do=look]")
+        page.wait_for_selector("[data-say=step] >> text=This state lies on a cheapest way.")
+        assert page.inner_text("[data-say=step]") == sentence
+        pancakes = us.puzzle("pancake-7")
+        tops = page.eval_on_selector_all(".us-pancake", "all => all.map(one => [one.style.top, one.textContent])")
+        stack = [label for _, label in sorted(tops)]
+        assert us.oracle(pancakes).distance(pancakes.parse(" ".join(stack)))[0] == int(told[1])
         picture(page, f"watch-{which}")
+        page.click(".us-map [data-do=back]")
+        assert page.inner_text("[data-say=step]").startswith("Expansion ")
+        page.press("[data-do=missed]", "Enter")  # the mark on the map
+        assert page.inner_text("[data-say=step]") == sentence
         page.click("[data-do=recording-1]")
         page.wait_for_selector(".us-said.is-proven")
         assert page.inner_text(".us-said.is-proven") == f"The optimum is found: {missed[2]}."
+        assert page.inner_text("[data-say=missed]").startswith("Of the state that the other search missed, this estimate says ")
+        assert page.locator("[data-do=missed]").count() == 0
         assert page.input_value("select >> nth=0") == "pancake-7"
 
 
@@ -247,9 +278,12 @@ def test_a_dragged_margin_shows_the_violations_that_the_library_counts(server: S
         page.click("[data-do=fit]:enabled")
         page.wait_for_selector("[data-method=exceptions]", timeout=120_000)
         assert page.locator("[data-method]").count() == 8
-        marked = page.locator(".us-margins .marker").count()
-        several = page.locator("[data-method] td:nth-child(2)", has_text="several").count()
-        assert (marked, several) == (6, 1)
+        assert page.locator(".us-margins .marker").count() == 7  # one for each calibrator
+        assert page.inner_text("[data-method=grouped] td:nth-child(2)") == "several"
+        assert page.locator(".us-margins .tick").count() > 7  # of these each has a tick
+        assert page.locator(".us-margins [role=slider], .us-margins input").count() == 1
+        red, bars = page.locator(".over-area"), page.locator(".us-margins .bin.is-over")
+        assert float(red.get_attribute("x")) == float(bars.first.get_attribute("x"))
 
 
 @pytest.mark.skipif("UNDERSHOOT_PICTURES" not in os.environ, reason="UNDERSHOOT_PICTURES takes the documentation's picture")
@@ -290,9 +324,13 @@ def test_an_overestimate_stands_out_at_once(server: Server, visits: Visits) -> N
     weights = [np.zeros(shape, dtype=np.float32) for shape in ((lights_out.encoding.width, 2), (2, 1))]
     biases = [np.zeros(2, dtype=np.float32), np.full(1, 6.5, dtype=np.float32)]  # it says 6.5 of every state
     Bundle(lights_out, Network(tuple(weights), tuple(biases))).save(server.runs / "wild" / "bundle")
+    biases[1] = np.full(1, 1.00004, dtype=np.float32)
+    Bundle(lights_out, Network(tuple(weights), tuple(biases))).save(server.runs / "barely" / "bundle")
     with visits.page(f"{server.address}/play/lights-out-3x3?state=110100000") as page:
         page.wait_for_selector("[data-heuristic='runs/wild'].is-over")
-        assert "overestimates here" in page.inner_text("[data-heuristic='runs/wild']")
+        for name, value in (("runs/wild", "6.5"), ("runs/barely", "1.00004")):
+            assert "overestimates here" in page.inner_text(f"[data-heuristic='{name}']")
+            assert page.inner_text(f"[data-heuristic='{name}'] .us-h") == value
         assert "true cost 1" in page.inner_text("[data-card=known]")
         for row in page.locator("[data-heuristic]").all():  # what other tests have trained may be too high, too
             is_over = "is-over" in (row.get_attribute("class") or "").split()
@@ -392,7 +430,7 @@ def test_pictures_of_help_and_reports(server: Server, visits: Visits, picture: A
 def at_the_end(visits: Visits, server: Server) -> Iterator[None]:
     """After all tests of this file: nothing was asked of another machine, no page failed, and the server wrote no traceback."""
     yield
-    outside = {url for url in visits.requests if not re.match(rf"(https?|wss?)://127\.0\.0\.1:{server.port}/|data:|blob:", url)}
+    outside = {url for url in visits.requests if not re.match(r"(https?|wss?)://127\.0\.0\.1:\d+/|data:|blob:", url)}
     assert not outside, json.dumps(sorted(outside))
     assert len(visits.requests) > 100
     assert not visits.complaints

@@ -15,6 +15,10 @@ class SearchMap(ui.element, component=BROWSER / "map.js"):
         self._props["recording"] = recording
         self._props["board"] = f"c{board.id}"
 
+    def look(self) -> None:
+        """At the state that was missed."""
+        self.run_method("look")
+
     def show(self, recording: dict[str, Any]) -> None:
         """Another search."""
         self._props["recording"] = recording

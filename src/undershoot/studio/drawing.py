@@ -1,5 +1,6 @@
 """What a browser needs to know to draw a puzzle: once for each puzzle, so that later only states are sent."""
 
+import math
 import re
 from functools import cache
 from typing import Any
@@ -12,6 +13,8 @@ from undershoot.puzzles.puzzle import Puzzle
 CUBE_COLOURS = ("#f7f7f2", "#d8343f", "#1f9d57", "#ffd23f", "#f2812b", "#2a62d0")
 """In the order U R F D L B."""
 ARROWS = {"U": "ArrowUp", "D": "ArrowDown", "L": "ArrowLeft", "R": "ArrowRight"}
+WIDEST = 16
+"""Cells in a line, where no picture says how they stand."""
 MOST_KEYS = "1234567890abcdefghijklmnoqrstuvwxyz"
 """Letters and digits that moves without a natural key get, one after another; p plays."""
 
@@ -41,6 +44,14 @@ def specification(puzzle: Puzzle) -> dict[str, Any]:
 
 def _labels(puzzle: Puzzle) -> list[str]:
     return [puzzle.symbol(value) for value in range(puzzle.table.values)]
+
+
+def _wrapped(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """In lines, if they all stand in one that is too long."""
+    if len(places) <= WIDEST or any(row for row, _ in places):
+        return places
+    columns = math.ceil(math.sqrt(len(places)))
+    return [divmod(column, columns) for _, column in places]
 
 
 def _shape(puzzle: Puzzle) -> tuple[int, int]:
@@ -90,14 +101,15 @@ def _cube(puzzle: Puzzle) -> dict[str, Any]:
 def _cells(puzzle: Puzzle) -> dict[str, Any]:
     from rich.style import Style
 
-    rows, columns = _shape(puzzle)
+    places = _wrapped(list(puzzle.picture.places))
+    rows, columns = 1 + max(row for row, _ in places), 1 + max(column for _, column in places)
     grounds = [Style.parse(style).bgcolor for style in puzzle.picture.styles]
     colours = [(138, 138, 138) if ground is None else tuple(ground.get_truecolor()) for ground in grounds]
     return {
         "kind": "cells",
         "rows": rows,
         "columns": columns,
-        "places": [list(place) for place in puzzle.picture.places],
+        "places": [list(place) for place in places],
         "labels": _labels(puzzle),
         "colours": ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours],
         "inks": [ink_on(*colour) for colour in colours],

@@ -137,7 +137,7 @@ class Choice:
         self.offer(options, value)
         self.element.on("change", self._changed, js_handler=EMIT_PICKED if pick else EMIT_VALUE)
 
-    def offer(self, options: Mapping[str, str], value: str | None = None, groups: Mapping[str, str] | None = None) -> None:
+    def offer(self, options: Mapping[str, str], value: str | None = None) -> None:
         """Other options; the value stays if it is still among them."""
         wanted = self.value if value is None else value
         self.options = dict(options)

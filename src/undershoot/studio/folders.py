@@ -5,15 +5,21 @@ import os
 import re
 import tomllib
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from undershoot.errors import UndershootError, cannot
+from undershoot.errors import UndershootError, UnknownPuzzle, cannot
 from undershoot.puzzles import catalogue
 from undershoot.puzzles.puzzle import Puzzle
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.+-]{0,99}")
+LONGEST_NAME = 100
+NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9 _.+-]{{0,{LONGEST_NAME - 1}}}")
 """Of a file or folder that may be named from outside: one part of a path, not hidden, of plain letters."""
+SHOWN = 60
+"""Letters of a name that came, in sentences about it."""
+ELSEWHERE = "`undershoot puzzles`"
+"""Where the library's sentence about an unknown puzzle begins to speak of the command line."""
 MOST_FILES = 2000
 """Of a bundle or a report that are looked at."""
 LARGEST_PUZZLE = 200_000
@@ -30,7 +36,12 @@ class Folders:
     def puzzle(self, name: str) -> Puzzle:
         """The puzzle of the catalogue, or in the file of this name in the folder of puzzles."""
         if not name.endswith(".toml"):
-            return catalogue.puzzle(name)
+            try:
+                return catalogue.puzzle(name[:SHOWN])
+            except UnknownPuzzle as error:
+                known, of_paths, _ = str(error).partition(ELSEWHERE)  # a terminal takes paths; here files have names
+                files = "choose one of the list, or the name of a puzzle file, which ends in .toml" if of_paths else ""
+                raise UndershootError(known + files) from error
         path = inside(self.puzzles, name)
         if not path.is_file():
             raise UndershootError(f"there is no puzzle file {name[:60]!a} in {self.puzzles}; upload it, or put it there")
@@ -118,8 +129,7 @@ class Folders:
             raise UndershootError(f"the report {name[:60]!a} has no file {path[:60]!a}")
         return found
 
-    def _names(self, folder: Path, fits: object) -> list[str]:
-        assert callable(fits)
+    def _names(self, folder: Path, fits: Callable[[Path], bool]) -> list[str]:
         try:
             listed = sorted(folder.iterdir())[:MOST_FILES]
         except OSError:
@@ -132,7 +142,8 @@ def inside(root: Path, *parts: str) -> Path:
     for part in parts:
         if not NAME.fullmatch(part) or ".." in part:
             raise UndershootError(
-                f"{part[:60]!a} is no name of a file here; names are letters, digits and . _ + - and begin with one"
+                f"{part[:60]!a} is no name of a file here; names have at most {LONGEST_NAME} letters, digits, spaces and "
+                ". _ + -, and begin with a letter or a digit"
             )
     path = root.joinpath(*parts)
     if not _is_inside(path, root):

@@ -54,11 +54,6 @@ class Game:
         return self.puzzle.format(self.state)
 
     @property
-    def address(self) -> str:
-        """Of the page that shows this state to anybody."""
-        return address("play", self.name, self.text)
-
-    @property
     def is_solved(self) -> bool:
         """Whether the state is a goal."""
         return _is_goal(self.puzzle, self.states[self.at])
@@ -96,7 +91,14 @@ class Game:
 
     def draw(self, seed: int) -> None:
         """Begin anew from a uniformly random state."""
+        if self.puzzle.space.sample is None:
+            raise NotAvailable(f"{self.puzzle.name} cannot draw uniformly random states; scramble it, or paste a state")
         self.begin(self.puzzle.sample(1, seed)[0])
+
+    def begin_near(self, depth: int, seed: int) -> None:
+        """Begin with a scramble of about so many moves, or at the goal where a scramble may lead to a dead end."""
+        if self.puzzle.table.is_reversible:
+            self.scramble(usual_depth(self.puzzle, depth), seed)
 
     def scramble(self, depth: int, seed: int) -> None:
         """Begin at the goal and walk so many random steps away, none of which undoes the one before it."""
@@ -142,7 +144,8 @@ class Game:
 
 def address(page: str, name: str, text: str | None = None) -> str:
     """Of a page about a puzzle, or one of its states."""
-    return f"/{page}/{quote(name, safe='')}" + ("" if text is None else f"?state={quote(text, safe='')}")
+    of = f"/watch?puzzle={quote(name, safe='')}" if page == "watch" else f"/{page}/{quote(name, safe='')}"
+    return of + ("" if text is None else f"{'&' if '?' in of else '?'}state={quote(text, safe='')}")
 
 
 def legal_moves(puzzle: Puzzle, state: U8) -> list[str]:
@@ -158,7 +161,10 @@ def usual_depth(puzzle: Puzzle, depth: int) -> int:
 
 def scramble_moves(puzzle: Puzzle, depth: int, seed: int) -> list[str]:
     """Random moves from the goal. Where presses commute, distinct ones."""
-    table, random = puzzle.table, np.random.default_rng(seed)
+    table = puzzle.table
+    if seed < 0:
+        raise UndershootError(f"a scramble with seed {seed} was asked for; allowed are 0 and more")
+    random = np.random.default_rng(seed)
     if not 0 <= depth <= MOST_MOVES:
         raise UndershootError(f"a scramble of {depth} moves was asked for; allowed are 0 to {MOST_MOVES:,}")
     if not table.is_reversible:

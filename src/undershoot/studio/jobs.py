@@ -1,7 +1,7 @@
 """Work that takes long: a few tasks at a time, some in a queue, each in a process of its own, with limits."""
 
 import asyncio
-import contextlib
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +15,9 @@ KEPT_MEMORY = 700 * 2**20
 """Bytes of a process that may wait for its next task; a larger one is ended."""
 SPARE = 1
 """Processes that wait, ready, for the next task."""
+FAREWELL = 10.0
+"""Seconds that tasks get to keep what they have, when the server ends."""
+LOG = logging.getLogger("undershoot.studio")
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class Job:
     """Called with every event, if not only the last one counts."""
     others: "list[Callable[[Job], None]]" = field(default_factory=list)
     """Who else wants to be told."""
+    keeps: bool = False
+    """Whether it keeps what it has so far, if it is asked to stop."""
 
     @property
     def is_over(self) -> bool:
@@ -96,8 +101,14 @@ class Jobs:
         tell: Callable[[Job], None],
         seconds: float | None = None,
         on_event: Callable[[dict[str, Any]], None] | None = None,
+        room: float = 0.0,
+        keeps: bool = False,
     ) -> Job:
-        """Begin a task as soon as there is room; QueueFull if too many wait."""
+        """Begin a task as soon as there is room; QueueFull if too many wait.
+
+        seconds: after which it is ended, at most what the studio allows. room: more of them, for a task that ends itself at
+        its limit and has to load and to compile before. keeps: see `Job`.
+        """
         waiting = sum(job.stage is Stage.WAITING for job in self.jobs)
         busy = sum(job.stage is Stage.RUNNING for job in self.jobs)
         if busy >= self.limits.at_once and waiting >= self.limits.waiting:
@@ -105,7 +116,7 @@ class Jobs:
                 f"{busy} tasks are running and {waiting} wait, the most that are taken here; stop one, or try again later"
             )
         limit = min(self.limits.seconds, self.limits.seconds if seconds is None else seconds)
-        job = Job(what, task, arguments, tell, limit, on_event=on_event)
+        job = Job(what, task, arguments, tell, limit + room, on_event=on_event, keeps=keeps)
         self.jobs.append(job)
         job.running = asyncio.create_task(self._run(job))
         return job
@@ -122,6 +133,13 @@ class Jobs:
                 if job.stage is Stage.RUNNING:  # nobody stopped it while its process started
                     await self._do(job, job.worker)
                 await self._put_back(job.worker)
+        except Exception as error:
+            if not isinstance(error, UndershootError):
+                LOG.exception("%s failed", job.what)
+            if not job.is_over:
+                job.error, job.is_crash, job.stage = str(error) or type(error).__name__, True, Stage.FAILED
+            if job.worker is not None:
+                await job.worker.end()
         finally:
             self.jobs.remove(job)
             self._say(job)
@@ -130,7 +148,7 @@ class Jobs:
         def tell(event: dict[str, Any]) -> None:
             job.event = event
             if job.on_event is not None:
-                job.on_event(event)
+                _call(job.on_event, event, job)
             self._say(job)
 
         try:
@@ -176,12 +194,19 @@ class Jobs:
 
     def _say(self, job: Job) -> None:
         for tell in (job.tell, *job.others):
-            with contextlib.suppress(Exception):  # a page that is gone is not told
-                tell(job)
+            _call(tell, job, job)
 
     async def close(self) -> None:
-        """End everything."""
+        """End everything; what keeps what it has is asked to stop, and waited for."""
         self._is_closed = True
+        kept = [job for job in self.jobs if job.keeps and job.stage is Stage.RUNNING]
+        for job in list(self.jobs):
+            if job in kept:
+                job.ask_to_stop()
+            else:
+                self.stop(job)
+        if kept:
+            await asyncio.wait([job.running for job in kept if job.running is not None], timeout=FAREWELL)
         for job in list(self.jobs):
             self.stop(job)
         if self._preparing is not None:
@@ -189,3 +214,11 @@ class Jobs:
         await asyncio.gather(*(job.running for job in list(self.jobs) if job.running is not None))
         await asyncio.gather(*(worker.end() for worker in self.idle))
         self.idle.clear()
+
+
+def _call(tell: Callable[[Any], None], what: Any, job: Job) -> None:
+    """Tell somebody; that one of them fails is written down, and is no matter of the others."""
+    try:
+        tell(what)
+    except Exception:
+        LOG.exception("somebody could not be told of %s", job.what)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from undershoot.errors import GaveOut, UndershootError
+from undershoot.errors import GaveOut, UndershootError, cannot
 
 LONGEST_LINE = 1 << 28
 """Bytes of an answer."""
@@ -36,16 +36,20 @@ class Worker:
     async def start(self) -> "Worker":
         """Start it, or another one in its place; tasks may be given before it is ready."""
         self._ending = ""
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",  # or modules would be looked for in whatever folder this is, before all others
-            "-m",
-            "undershoot.studio.worker",
-            str(self.nice),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=LONGEST_LINE,
-        )
+        try:
+            self.process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-P",  # or modules would be looked for in whatever folder this is, before all others
+                "-m",
+                "undershoot.studio.worker",
+                str(self.nice),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                limit=LONGEST_LINE,
+                start_new_session=True,  # Ctrl-C in a terminal is for the server, which then ends its workers
+            )
+        except OSError as error:
+            raise cannot("start a process", error) from error
         return self
 
     @property
@@ -83,8 +87,7 @@ class Worker:
     async def _answer(self, tell: Tell) -> dict[str, Any]:
         assert self.process is not None
         assert self.process.stdout is not None
-        while line := await self.process.stdout.readline():
-            message: dict[str, Any] = json.loads(line)
+        while message := await self._read(self.process.stdout):
             if "event" in message:
                 tell(message["event"])
             elif "done" in message:
@@ -95,6 +98,17 @@ class Worker:
                 raise Crashed(f"the task failed where it should not ({message['crash']}); this is a fault of the program")
         how = await self._how_it_ended()
         raise Crashed(self._ending or f"the process that worked on it ended unexpectedly ({how})")
+
+    async def _read(self, stdout: asyncio.StreamReader) -> dict[str, Any]:
+        """The next message; none at the end. A process that says what nobody can read is ended: the rest would be as bad."""
+        try:
+            line = await stdout.readline()
+            return dict(json.loads(line)) if line else {}
+        except (ValueError, TypeError) as error:
+            self.kill()
+            raise Crashed(
+                f"the process that worked on it was ended: what it answered is no message of at most {LONGEST_LINE >> 20} MB"
+            ) from error
 
     async def _how_it_ended(self) -> str:
         assert self.process is not None
@@ -110,7 +124,8 @@ class Worker:
                 self.kill()
             elif self.memory > memory:
                 self._ending = (
-                    f"it was ended when it took more than {memory / 1e9:.1f} GB of memory, the most that a task may take here"
+                    f"it was ended when it took more than {memory / 1e9:.1f} GB of memory, the most that a task may take here; "
+                    "start the studio with a larger --max-memory"
                 )
                 self.kill()
 

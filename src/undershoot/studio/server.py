@@ -13,6 +13,7 @@ from undershoot.studio.folders import Folders
 from undershoot.studio.guarding import Guard
 from undershoot.studio.jobs import Limits
 from undershoot.studio.pages.help import help_page, nowhere_page
+from undershoot.studio.pages.layout import beginning
 from undershoot.studio.pages.margins import margins_page
 from undershoot.studio.pages.play import play_page
 from undershoot.studio.pages.race import race_page
@@ -22,7 +23,7 @@ from undershoot.studio.pages.watch import watch_page
 from undershoot.studio.studio import Studio
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-FIRST = "/play/cube-2x2"
+FIRST = beginning("tiles-3x3")
 READING = 30.0
 """Seconds that reading a puzzle file may take."""
 HEAD = '<link rel="stylesheet" href="/browser/style.css"><link rel="icon" href="data:,">'
@@ -76,20 +77,20 @@ def _add_routes(studio: Studio) -> None:
         _redirect(old, new)
 
     @ui.page("/play/{name}", response_timeout=READING)
-    async def play(name: str, state: str = "") -> None:
-        await play_page(studio, name, state)
+    async def play(name: str, state: str = "", moves: int = 0, seed: int = 0) -> None:
+        await play_page(studio, name, state, moves, seed)
 
     @ui.page("/race/{name}", response_timeout=READING)
     async def race(name: str, state: str = "") -> None:
         await race_page(studio, name, state)
 
     @ui.page("/watch")
-    def watch(puzzle: str = "", state: str = "") -> None:
-        watch_page(studio, puzzle, state)
+    async def watch(puzzle: str = "", state: str = "", example: str = "") -> None:
+        await watch_page(studio, puzzle, state, example)
 
     @ui.page("/margins")
-    def margins(bundle: str = "") -> None:
-        margins_page(studio, bundle)
+    async def margins(bundle: str = "") -> None:
+        await margins_page(studio, bundle)
 
     @ui.page("/train")
     def train() -> None:

@@ -77,19 +77,28 @@ class Studio:
 
     def heuristic_reference(self, name: str) -> str:
         """What other processes find a heuristic by: its name, or the place of the bundle of a run."""
-        known = self.bundle_paths().get(name) if name.startswith(RUNS) else name
-        if known is None or (known is name and not NAME.fullmatch(name)):
+        known = self._run(name) if name.startswith(RUNS) else name if NAME.fullmatch(name) else None
+        if known is None:
             raise UndershootError(f"there is no heuristic {name[:60]!a} here; take one of the list")
         return known
 
+    def _run(self, name: str) -> str | None:
+        """Where the bundle of this run is."""
+        with contextlib.suppress(UndershootError):
+            return str(self.folders.bundle(name.removeprefix(RUNS)).resolve())
+        return None
+
     def bundles(self) -> dict[str, str]:
         """Names and places of all bundles: those that come with the package, and those of runs."""
+        return self._shipped() | self.bundle_paths()
+
+    def _shipped(self) -> dict[str, str]:
         shipped = Path(__file__).parent.parent / "shipped"
-        return {path.parent.name: str(path.parent) for path in sorted(shipped.glob("*/config.json"))} | self.bundle_paths()
+        return {path.parent.name: str(path.parent) for path in sorted(shipped.glob("*/config.json"))}
 
     def bundle_reference(self, name: str) -> str:
         """What other processes find a bundle by."""
-        found = self.bundles().get(name)
+        found = self._run(name) if name.startswith(RUNS) else self._shipped().get(name)
         if found is None:
             raise UndershootError(f"there is no bundle {name[:60]!a} here; take one of the list")
         return found

@@ -3,6 +3,8 @@ const FACES = {
   U: "rotateX(90deg)", D: "rotateX(-90deg)", F: "", B: "rotateY(180deg)", R: "rotateY(90deg)", L: "rotateY(-90deg)",
 };
 const STEP = 320, FAST = 110;
+const MOST_LABELS = 26; // pancakes that have room for a number each
+const FEW = 40; // moves whose buttons stand there without scrolling
 const WAIT = 3000; // ms that an answer may take before keys are no longer kept for it
 
 function make(tag, classes, parent) {
@@ -138,7 +140,8 @@ const DRAWINGS = {
       const cake = make("button", "us-pancake", root);
       cake.style.setProperty("--width", `${26 + (70 * (value + 1)) / spec.labels.length}%`);
       cake.style.setProperty("--tone", value / Math.max(1, spec.labels.length - 1));
-      cake.textContent = label;
+      cake.textContent = spec.labels.length <= MOST_LABELS ? label : "";
+      cake.title = label;
       return cake;
     });
     return {
@@ -163,7 +166,7 @@ const DRAWINGS = {
     });
     const mark = (from, on) => places.forEach((token, i) => token.classList.toggle("in-turnstile", on && (i - from + count) % count < spec.window));
     make("div", "us-ring-hint", root).textContent = `each turns over ${spec.window}`;
-    root.style.setProperty("--token", `${Math.min(15, 150 / count)}%`);
+    root.style.setProperty("--token", `${Math.min(15, 225 / count)}cqw`);
     return {
       place(state) {
         state.forEach((value, cell) => {
@@ -221,12 +224,17 @@ export default {
         <button v-for="(frame, i) in frames.slice(1)" :key="i" @click="go(i + 1)"
           :class="{ 'is-here': at === i + 1, 'is-past': i < at, 'is-solution': frame.found }">{{ frame.move }}</button>
       </div>
-      <div v-if="!plain && spec.moves.length <= 40" class="us-buttons" :class="'is-' + spec.kind">
+      <label v-if="!plain && spec.moves.length > FEW" class="us-field us-find"><span>Find one of {{ spec.moves.length }} moves; Enter plays it</span>
+        <input data-do="find" :list="'moves' + $.uid" spellcheck="false" autocomplete="off" v-model="sought" @keydown.enter="find">
+        <datalist :id="'moves' + $.uid"><option v-for="name in legal.filter((name) => name.includes(sought)).slice(0, 60)" :key="name" :value="name" /></datalist></label>
+      <div v-if="!plain && spec.moves.length" class="us-buttons" :class="['is-' + spec.kind, { 'is-many': spec.moves.length > FEW }]">
         <button v-for="move in spec.moves" :key="move.name" :disabled="!legal.includes(move.name)" :data-move="move.name"
-          :title="move.key ? 'Key: ' + move.key : ''" @click="act(move.name)">{{ move.name }}</button>
+          :title="move.key ? 'Key: ' + move.key : ''" @click="act(move.name)">{{ move.name }}<kbd v-if="showsKeys && move.key">{{ move.key }}</kbd></button>
       </div>
     </div>`,
-  data() { return { frames: this.first, at: this.from || 0, playing: false, legal: [], solved: false }; },
+  data() { return { frames: this.first, at: this.from || 0, playing: false, legal: [], solved: false, sought: "", FEW }; },
+  // Keys of tiles and cubes go by the names of their moves.
+  computed: { showsKeys() { return !["tiles", "cube"].includes(this.spec.kind); } },
   mounted() {
     this.drawing = DRAWINGS[this.spec.kind](this.$refs.drawing, this.spec, (move) => this.act(move));
     this.queue = Promise.resolve();
@@ -249,6 +257,12 @@ export default {
       this.sync();
       this.asked = performance.now();
       this.$emit("act", move);
+    },
+    // A move by its name.
+    find() {
+      if (!this.legal.includes(this.sought)) return;
+      this.act(this.sought);
+      this.sought = "";
     },
     // A move by a key: what is typed before the last move was answered waits for that.
     type(move) {

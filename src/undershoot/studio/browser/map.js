@@ -13,9 +13,13 @@ export default {
         <text :x="W - 10" :y="H - 6" text-anchor="end">g, the cost so far</text>
         <text :x="14" :y="10" text-anchor="start" :transform="'rotate(-90 14 10) translate(-150 0)'">h, the estimate of the rest</text>
         <circle v-for="(p, i) in waiting" :key="'w' + i" class="wait" :class="{ 'is-over': p.over }" :cx="p.x" :cy="p.y" r="4" v-show="p.parent <= at" />
+        <g v-if="r.hidden" class="missed" role="button" tabindex="0" aria-label="Show the state that was missed" data-do="missed" @click="look" @keydown.enter="look" @keydown.space.prevent="look">
+          <circle :cx="missed.x" :cy="missed.y" r="9" /><circle class="core" :cx="missed.x" :cy="missed.y" r="4" />
+          <text :x="missed.x + (missed.x > W / 2 ? -14 : 14)" :y="missed.y - 9" :text-anchor="missed.x > W / 2 ? 'end' : 'start'">on a cheapest way, missed</text>
+        </g>
         <circle v-for="(p, i) in points" :key="i" class="dot" :class="{ 'is-done': i <= at, 'is-over': p.over }" :cx="p.x" :cy="p.y" :r="i <= at ? 4.8 : 3.4" />
         <polyline class="path" :points="path" />
-        <circle class="here" :cx="points[at].x" :cy="points[at].y" r="8" />
+        <circle class="here" :cx="here.x" :cy="here.y" :r="aside ? 12 : 8" />
       </svg>
       <div class="us-scrubber">
         <button title="To the start" @click="go(0)" :disabled="at === 0">|&#x25C0;&#xFE0E;</button>
@@ -26,16 +30,17 @@ export default {
         <input type="range" min="0" :max="last" :value="at" @input="go(Number($event.target.value))" aria-label="Expansion">
         <span class="us-count">{{ at + 1 }} / {{ last + 1 }}</span>
       </div>
-      <p class="us-small" data-say="step">Expansion {{ at + 1 }}: g = {{ r.g[at] }}, h = {{ r.h[at] }}, f = {{ Math.round(1000 * (r.g[at] + r.h[at])) / 1000 }}<template
-        v-if="r.true[at] !== null">; truly {{ r.true[at] }} to go<b v-if="r.h[at] > r.true[at]" style="color: var(--over)">, {{ Math.round(1000 * (r.h[at] - r.true[at])) / 1000 }} too much</b></template>.
+      <p v-if="aside" class="us-small" data-say="step">{{ r.hidden.text }}</p>
+      <p v-else class="us-small" data-say="step">Expansion {{ at + 1 }}: g = {{ r.g[at] }}, h = {{ r.words[at].h }}, f = {{ r.words[at].f }}<template
+        v-if="r.words[at].true">; truly {{ r.words[at].true }} to go<b v-if="r.over[at]" style="color: var(--over)">, {{ r.words[at].too_much }} too much</b></template>.
         <template v-if="r.action[at]"> Reached by {{ r.action[at] }}.</template></p>
     </div>`,
-  data() { return { at: 0, running: false, W: 620, H: 400 }; },
+  data() { return { at: 0, aside: false, running: false, W: 620, H: 400 }; },
   computed: {
     r() { return this.recording; },
     last() { return this.r.g.length - 1; },
     top() {
-      const all = (key) => Math.max(4, ...this.r[key], ...this.r.waiting.map((node) => node[key]));
+      const all = (key) => Math.max(4, ...this.r[key], ...this.r.waiting[key]);
       return { g: all("g"), h: all("h") };
     },
     ticks() {
@@ -51,24 +56,27 @@ export default {
     places() {
       const seen = new Map();
       // Those at one place lie around it on a spiral.
-      const place = (g, h, truth) => {
+      const place = ({ g, h, over, parent }, i) => {
+        [g, h, over, parent] = [g[i], h[i], over[i], parent[i]];
         const key = `${g} ${h}`, n = seen.get(key) || 0, turn = n * 2.4, far = 4.6 * Math.sqrt(n);
         seen.set(key, n + 1);
         const x = this.x(g) + Math.min(far, 22) * Math.cos(turn), y = this.y(h) + Math.min(far, 15) * Math.sin(turn);
-        return { x, y, over: truth !== null && h > truth };
+        return { x, y, over, parent };
       };
-      const points = this.r.g.map((g, i) => place(g, this.r.h[i], this.r.true[i]));
-      return { points, waiting: this.r.waiting.map((node) => ({ ...place(node.g, node.h, node.true), parent: node.parent })) };
+      const all = (nodes) => nodes.g.map((_, i) => place(nodes, i));
+      return { points: all(this.r), waiting: all(this.r.waiting) };
     },
     points() { return this.places.points; },
     waiting() { return this.places.waiting; },
+    missed() { return this.waiting[0]; }, // where something was missed, it comes first
+    here() { return this.aside ? this.missed : this.points[this.at]; },
     path() {
-      const places = [];
-      for (let i = this.at; i >= 0; i = this.r.parent[i]) places.push(`${this.points[i].x},${this.points[i].y}`);
+      const places = this.aside ? [`${this.missed.x},${this.missed.y}`] : [];
+      for (let i = this.aside ? this.missed.parent : this.at; i >= 0; i = this.r.parent[i]) places.push(`${this.points[i].x},${this.points[i].y}`);
       return places.join(" ");
     },
   },
-  watch: { recording() { this.at = 0; this.running = false; this.show(); } },
+  watch: { recording() { this.at = 0; this.aside = false; this.running = false; this.show(); } },
   mounted() {
     // As wide as its place, up to a measure: then letters keep their size on a narrow screen.
     this.fitting = new ResizeObserver(() => { this.W = Math.max(280, Math.min(620, this.$el.clientWidth)); });
@@ -80,10 +88,12 @@ export default {
     x(g) { return 52 + ((this.W - 80) * g) / this.top.g; },
     y(h) { return this.H - 46 - ((this.H - 66) * h) / this.top.h; },
     go(to) { this.running = false; this.move(to); },
-    move(to) { this.at = Math.max(0, Math.min(this.last, to)); this.show(); },
+    move(to) { this.aside = false; this.at = Math.max(0, Math.min(this.last, to)); this.show(); },
+    // The state that was missed, and the way to it.
+    look() { this.move(this.last); this.running = false; this.aside = true; this.show(); },
     show() {
       const board = (window.undershootBoards || {})[this.board];
-      if (board) board.show(this.r.states[this.at]);
+      if (board) board.show(this.aside ? this.r.hidden.state : this.r.states[this.at]);
       else if (!this.waited) { this.waited = true; setTimeout(() => this.show(), 300); }
     },
     async run() {

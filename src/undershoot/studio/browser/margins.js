@@ -4,22 +4,23 @@ export default {
   template: `
     <div class="us-margins">
       <svg ref="svg" :viewBox="'0 0 ' + W + ' ' + H" @pointerdown="take" @pointermove="drag" @pointerup="held = false" style="touch-action: none">
-        <rect class="over-area" :x="x(0)" y="14" :width="Math.max(0, W - 16 - x(0))" :height="B - 14" />
+        <rect class="over-area" :x="x(0.5)" y="20" :width="Math.max(0, W - 16 - x(0.5))" :height="B - 20" />
         <rect v-for="(b, i) in bins" :key="i" class="bin" :class="{ 'is-over': b.over }" :x="b.x" :y="B - b.height" :width="Math.max(1, b.width - 1)" :height="b.height" />
         <line class="axis" :x1="16" :x2="W - 16" :y1="B" :y2="B" />
         <g v-for="t in ticks" :key="t"><text :x="x(t)" :y="B + 17" text-anchor="middle">{{ t }}</text></g>
         <text :x="W - 16" :y="B + 36" text-anchor="end">h − h*, with this margin</text>
-        <text :x="Math.min(x(0) + 6, W - 92)" y="28" style="fill: var(--over)">overestimates</text>
+        <text class="over-word" :x="W - 16" y="14" text-anchor="end">overestimates</text>
         <line class="axis" :x1="16" :x2="W - 16" :y1="S" :y2="S" />
-        <g v-for="m in placed" :key="m.method"><line class="marker" :x1="m.x" :x2="m.x" :y1="S" :y2="S + 22 + 16 * m.row" />
+        <g v-for="m in placed" :key="m.method"><line v-for="(x, i) in m.all" :key="i" class="tick" :x1="x" :x2="x" :y1="S - 5" :y2="S + 5" />
+          <line class="marker" :x1="m.x" :x2="m.x" :y1="S" :y2="S + 22 + 16 * m.row" />
           <text :x="Math.max(44, Math.min(W - 44, m.x))" :y="S + 34 + 16 * m.row" text-anchor="middle" :style="{ fill: m.violations ? 'var(--over)' : 'var(--proven)', 'font-weight': 600 }">{{ m.method }}</text></g>
         <line class="handle" :x1="sx(margin)" :x2="sx(margin)" :y1="S - 12" :y2="S + 12" />
         <circle class="grip" :cx="sx(margin)" :cy="S" r="9" tabindex="0" role="slider" aria-label="Margin" :aria-valuenow="margin"
+          :aria-valuemin="found.grid[0].margin" :aria-valuemax="found.grid[found.grid.length - 1].margin"
           @keydown.left.prevent="go(at - 1)" @keydown.right.prevent="go(at + 1)" data-do="margin" />
         <text :x="W - 16" :y="S - 14" text-anchor="end">the margin t that is taken off: drag it</text>
         <text :x="16" :y="S - 14">{{ found.grid[0].margin }}</text><text v-if="!placed.length" :x="W - 16" :y="S + 26" text-anchor="end">{{ found.grid[found.grid.length - 1].margin }}</text>
       </svg>
-      <input type="range" min="0" :max="found.grid.length - 1" :value="at" @input="go(Number($event.target.value))" aria-label="Margin" style="width: 100%">
       <p class="us-small">Heights are fourth roots of counts, so that a single state is seen beside thousands.</p>
       <div class="us-figures" style="margin-top: .8rem">
         <div class="us-figure"><b data-figure="margin">{{ margin }}</b><span>margin t</span></div>
@@ -45,13 +46,15 @@ export default {
       return counts.map((count, i) => ({
         x: this.x(edges[i]), width: this.x(edges[i + 1]) - this.x(edges[i]), over: edges[i] >= 0,
         // The fourth root lets a single state be seen beside thousands.
-        height: count ? Math.max(2, ((this.B - 26) * Math.pow(count / top, 0.25))) : 0,
+        height: count ? Math.max(2, ((this.B - 30) * Math.pow(count / top, 0.25))) : 0,
       }));
     },
     ticks() { const [a, b] = this.range, step = Math.max(1, Math.ceil(((b - a) * 50) / this.W)); const out = []; for (let t = Math.ceil(a); t <= b; t += step) out.push(t); return out; },
     placed() {
       const ends = [];
-      return this.marks.filter((m) => m.t !== null && m.t !== undefined).map((m) => ({ ...m, x: this.sx(m.t) })).sort((a, b) => a.x - b.x).map((m) => {
+      // Of several margins the label is at the one in the middle.
+      const middle = (all) => [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)];
+      return this.marks.map((m) => ({ ...m, all: m.margins.map((t) => this.sx(t)), x: this.sx(middle(m.margins)) })).sort((a, b) => a.x - b.x).map((m) => {
         let row = 0;
         while (ends[row] !== undefined && m.x - ends[row] < 74) row += 1;
         ends[row] = m.x;

@@ -9,9 +9,17 @@ from nicegui import ui
 
 from undershoot.errors import UndershootError
 from undershoot.studio.elements import badge, box, button, enable, escaped, markup, said, show, text
+from undershoot.studio.figures import shown
 from undershoot.studio.games import Game
 from undershoot.studio.jobs import Job, Stage
+from undershoot.studio.pages.layout import OVERESTIMATING
 from undershoot.studio.studio import Studio
+
+WHY = (
+    "<i>h</i> estimates what it still costs to solve the puzzle from here. A* follows these estimates, and is sure to find the "
+    "cheapest solution only if none of them is above the true cost: one that is too high can hide the cheapest way. "
+    f'<a href="/watch?example={OVERESTIMATING}">See one estimate that is too high miss the optimum</a>.'
+)
 
 
 class KnownCard:
@@ -32,6 +40,7 @@ class KnownCard:
             with box("us-row"):
                 text("What is known here", "us-grow", "h2")
                 self.true = markup("")
+            markup(WHY, "us-soft").props("data-say=why")
             self.rows = markup('<div class="us-progress is-busy"><i></i></div>', "us-known")
             self.offers = box("us-row")
             self.making = markup("").props("data-say=make")
@@ -52,7 +61,7 @@ class KnownCard:
                 arguments = {
                     "puzzle": self.game.definition,
                     "state": state[0].tolist(),
-                    "bundles": self.studio.bundle_paths(),
+                    "bundles": await asyncio.to_thread(self.studio.bundle_paths),
                 }
                 self.answer = await self.studio.ask("known", arguments)
             except UndershootError as error:
@@ -97,14 +106,16 @@ class KnownCard:
                 f'<div class="us-known-row">{name}<div></div><div></div><div class="said">{escaped(row["error"])}</div></div>'
             )
         h = row["h"]  # None for "there is no solution"
-        over = true_cost is not None and (h is None or h > true_cost)
+        # The task has decided it, unless only a search has found out the true cost since.
+        is_new = self.answer.get("true_cost") is None and true_cost is not None
+        over = h is None or h > true_cost if is_new and true_cost is not None else row["over"]
         mark = "" if true_cost is None else f'<u style="left: {100 * true_cost / top:.1f}%" title="true cost {true_cost}"></u>'
         bar = f'<div class="us-bar"><i style="width: {100 if h is None else 100 * h / top:.1f}%"></i>{mark}</div>'
         flag = badge("over", "overestimates here") if over else ""
         words = f'<span>{escaped(row["sentence"])}</span><span class="about">{escaped(row["about"])}</span>'
         said = f'<div class="said">{flag}{badge(row["standing"], row["label"])}{words}</div>'
         classes = "us-known-row is-over" if over else "us-known-row"
-        value = f'<div class="us-h">{"∞" if h is None else f"{h:g}"}</div>'
+        value = f'<div class="us-h">{"no solution" if h is None else shown(h, true_cost)}</div>'
         return f'<div class="{classes}" data-heuristic="{escaped(row["name"])}">{name}{bar}{value}{said}</div>'
 
     def _show_offers(self) -> None:
@@ -132,6 +143,8 @@ class KnownCard:
             self.studio.jobs.stop(job)
 
     def _made(self, job: Job) -> None:
+        if self.client.is_deleted:
+            return
         if job.is_over:
             self._show_offers()
         if job.stage is Stage.DONE:

@@ -7,6 +7,7 @@ from nicegui import ui
 
 from undershoot.puzzles.catalogue import FAMILIES
 from undershoot.studio.elements import box, markup, said, text
+from undershoot.studio.games import address
 from undershoot.studio.studio import Studio
 
 PAGES = {
@@ -18,7 +19,11 @@ PAGES = {
     "reports": "Reports",
     "help": "Help",
 }
-OF_A_PUZZLE = ("play", "race")
+OF_A_PUZZLE = ("play", "race", "watch")
+FIRST_MOVES, FIRST_SEED = 14, 2
+"""Of the scramble that a visitor sees first: not far from the goal, and not the goal, of which every estimate says 0."""
+OVERESTIMATING = "offset"
+"""The example of a search that one estimate above the true cost leads past the optimum."""
 MORE = ("lights-out-4x4", "tiles-2x3", "tiles-3x4", "pancake-6")
 LOGO = (
     '<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" fill="var(--accent)"/>'
@@ -32,8 +37,31 @@ DARK = """() => {
 }"""
 
 
+class Links:
+    """The links of the head, which take over what one looks at: pages about a puzzle show the same state."""
+
+    def __init__(self, here: str) -> None:
+        self.elements: dict[str, ui.element] = {}
+        for name, words in PAGES.items():
+            link = text(words, "is-here" if name == here else "", "a")
+            link.props["href"] = f"/{name}"
+            if name == here:
+                link.props["aria-current"] = "page"
+            self.elements[name] = link
+
+    def lead_to(self, puzzle: str, state: str | None) -> None:
+        """To pages about this puzzle, in this state."""
+        for name in OF_A_PUZZLE:
+            self.elements[name].props["href"] = address(name, puzzle, state)
+
+
+def beginning(puzzle: str) -> str:
+    """The address of a puzzle with a small scramble."""
+    return f"{address('play', puzzle)}?moves={FIRST_MOVES}&seed={FIRST_SEED}"
+
+
 @contextmanager
-def page(here: str, title: str, lead: str = "", puzzle: str = "") -> Iterator[None]:
+def page(here: str, title: str, lead: str = "", puzzle: str = "") -> Iterator[Links]:
     """The frame of a page. here: which one; title: if none, the puzzle; puzzle: whose links lead to pages about it."""
     ui.page_title(f"{title or puzzle} · undershoot studio")
     chosen = ui.context.client.request.cookies.get("dark")
@@ -43,11 +71,9 @@ def page(here: str, title: str, lead: str = "", puzzle: str = "") -> Iterator[No
             markup(LOGO)
             text("undershoot studio", tag="span")
         with box("us-nav", "nav"):
-            for name, words in PAGES.items():
-                link = text(words, "is-here" if name == here else "", "a")
-                link.props["href"] = f"/{name}/{puzzle}" if puzzle and name in OF_A_PUZZLE else f"/{name}"
-                if name == here:
-                    link.props["aria-current"] = "page"
+            links = Links(here)
+            if puzzle:
+                links.lead_to(puzzle, None)
         toggle = text("◐", "us-round", "button").props(
             'type=button data-do=dark title="Dark or light" aria-label="Dark or light"'
         )
@@ -58,7 +84,7 @@ def page(here: str, title: str, lead: str = "", puzzle: str = "") -> Iterator[No
                 text(title, tag="h1")
                 if lead:
                     text(lead)
-        yield
+        yield links
 
 
 def puzzle_options(studio: Studio, name: str = "") -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Margins: how far a network is off on every state, what a margin does about it, and a bundle's card and certificate."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
@@ -17,19 +18,19 @@ LEAD = "A margin moves a network down. How far it must go to stay below the true
 FIRST = "tiles-3x3-paper"
 
 
-def margins_page(studio: Studio, bundle: str) -> None:
+async def margins_page(studio: Studio, bundle: str) -> None:
     """Of a bundle."""
+    names = list(await asyncio.to_thread(studio.bundles))
     with page("margins", "Margins", LEAD):
-        Margins(studio, bundle or FIRST)
+        Margins(studio, names, bundle or FIRST)
 
 
 class Margins:
     """One visitor at one bundle."""
 
-    def __init__(self, studio: Studio, bundle: str) -> None:
+    def __init__(self, studio: Studio, names: list[str], bundle: str) -> None:
         self.studio = studio
         self.jobs: list[Job] = []
-        names = list(studio.bundles())
         if bundle not in names and RUNS + bundle in names:
             bundle = RUNS + bundle
         with box("us-row").style("align-items: flex-end"):
@@ -64,7 +65,7 @@ class Margins:
                 with box("us-row"):
                     text("The bundle", "us-grow", "h2")
                     self.check_button = button("Check it now", self.check, name="check")
-                self.standing = markup("")
+                self.standing = markup('<div class="us-progress is-busy"><i></i></div>')
                 self.checked = markup("").props("data-say=check")
                 self.certificate = markup("")
                 self.card = box("us-prose").props("data-say=card")
@@ -74,7 +75,7 @@ class Margins:
         ui.context.client.on_delete(self.stop)
         ui.timer(0.05, self._load, once=True)
         if bundle not in names:
-            self.saying.say(f"there is no bundle {bundle[:60]!a} here")
+            self.saying.say(f"there is no bundle {bundle[:60]!a} here; this is {self.bundle.value}")
 
     def _reference(self) -> dict[str, str]:
         return {"bundle": self.studio.bundle_reference(self.bundle.value)}
@@ -92,6 +93,7 @@ class Margins:
             about = await self.studio.ask("bundle", self._reference())
         except UndershootError as error:
             self.saying.say(str(error))
+            self.standing.set_content("")
             enable(self.check_button, False)
             return
         self.widths = f"Widths {', '.join(' – '.join(map(str, widths)) for widths in about['widths'])}."
@@ -137,6 +139,8 @@ class Margins:
         """Show how far it is; whether it is over."""
         if job.stage is Stage.FAILED:
             self.saying.say(job.error)
+        if job.stage is Stage.STOPPED:
+            self.saying.say("Stopped; what is shown is what was counted until then.", "is-open")
         if job.is_over:
             self.progress.set_content("")
             enable(self.end, not all(each.is_over for each in self.jobs))
@@ -166,7 +170,7 @@ class Margins:
 
     def _mark(self) -> None:
         if self.chart is not None:
-            self.chart.show_marks([row for row in self.fitted if row.get("t") is not None])
+            self.chart.show_marks([row for row in self.fitted if row.get("margins")])
 
     def fit(self) -> None:
         """All calibrators."""
@@ -212,7 +216,7 @@ def _methods(rows: list[dict[str, Any]]) -> str:
             why = f'<td colspan="5" class="left us-small">{escaped(row["error"])}</td>'
             lines.append(f"<tr><td>{escaped(row['method'])}</td>{why}</tr>")
             continue
-        margin = "several" if row["t"] is None and row["method"] != "none" else "" if row["t"] is None else f"{row['t']:.3f}"
+        margin = ", ".join(f"{each:.3f}" for each in row["margins"][:1]) if len(row["margins"]) < 2 else "several"
         over = "is-over" if row["violations"] else ""
         worse = "is-over" if row["suboptimal"] else ""
         claim = f'<div class="us-small">{escaped(row["claim"])}</div>'

@@ -1,44 +1,48 @@
 """Play: a board, what is known there, and a search from there."""
 
 import asyncio
-import random
-from urllib.parse import quote
 
 from nicegui import ui
 
+from undershoot.arrays import U8
 from undershoot.errors import UndershootError
 from undershoot.studio.boards import Board
-from undershoot.studio.elements import EMIT_FILE, Choice, Field, box, button, markup, text
-from undershoot.studio.games import MOST_MOVES, Game, usual_depth
+from undershoot.studio.elements import EMIT_FILE, Choice, Field, box, button, escaped, markup, text
+from undershoot.studio.games import Game
+from undershoot.studio.pages.instances import Instance
 from undershoot.studio.pages.known import KnownCard
-from undershoot.studio.pages.layout import Saying, page, puzzle_options
+from undershoot.studio.pages.layout import Links, Saying, beginning, page, puzzle_options
 from undershoot.studio.pages.solve import SolveCard
 from undershoot.studio.studio import Studio
 
+USUAL_DEPTH = 12
 
-async def play_page(studio: Studio, name: str, state: str) -> None:
-    """The page of a puzzle, at this state if one is given."""
+
+async def play_page(studio: Studio, name: str, state: str, moves: int, seed: int) -> None:
+    """The page of a puzzle: at this state if one is given, otherwise so many random moves from the goal."""
     try:
         puzzle = await asyncio.to_thread(studio.folders.puzzle, name)
     except UndershootError as error:
         with page("play", "Play"):
             Saying().say(str(error))
-            button("To the 2x2 cube", lambda: ui.navigate.to("/play/cube-2x2"))
+            button("To the 8-puzzle", lambda: ui.navigate.to(beginning("tiles-3x3")))
         return
     game, wrong = Game(puzzle, name), ""
-    if state:
-        try:
+    try:
+        if state:
             game.read(state)
-        except UndershootError as error:
-            wrong = str(error)
-    with page("play", "", puzzle=quote(name, safe="")):
-        Playing(studio, game, wrong)
+        else:
+            game.begin_near(moves, seed)
+    except UndershootError as error:
+        wrong = str(error)
+    with page("play", "", puzzle=name) as links:
+        Playing(studio, game, links, wrong)
 
 
 class Playing:
     """One visitor at one board."""
 
-    def __init__(self, studio: Studio, game: Game, wrong: str) -> None:
+    def __init__(self, studio: Studio, game: Game, links: Links, wrong: str) -> None:
         self.studio, self.game = studio, game
         with box("us-columns"):
             with box("us-stack"), box("us-card"):
@@ -48,32 +52,14 @@ class Playing:
                     ] = "Puzzle"
                     text(game.puzzle.summary, "us-soft us-grow us-summary")
                 self.board = Board(game, self.act, self.go)
-                self._controls()
-                self.saying = Saying()
+                self.instance = Instance(game, "play", links, USUAL_DEPTH, self._begun)
+                self.saying = self.instance.saying
                 self.saying.say(wrong)
                 self._other_puzzles()
             with box("us-stack"):
                 self.known = KnownCard(studio, game)
                 self.solve = SolveCard(studio, game, self.found, self.known)
         self.known.ask()
-
-    def _controls(self) -> None:
-        with box("us-row"):
-            usual = str(usual_depth(self.game.puzzle, 12))
-            self.depth = Field("Moves", usual, "number", "is-number", min=0, max=MOST_MOVES, data_do="depth")
-            self.seed = Field("Seed", str(random.randrange(1000)), "number", "is-number", min=0, data_do="seed")
-            with box("us-row").style("align-self: flex-end"):
-                button("Scramble", self.scramble, "is-main", "scramble")
-                button("Any state", self.draw, name="draw")
-                button("Reset", self.reset, name="reset")
-        with box("us-row").style("align-items: flex-end"):
-            self.text = Field(
-                "State or scramble", "", classes="is-wide", placeholder=self.game.text, data_do="text", spellcheck="false"
-            )
-            self.text.element.on("keydown.enter", self.read)
-            button("Set", self.read, name="set")
-            button("Copy address", self._copy, name="copy")
-        text(f"Takes {self.game.puzzle.notation.help}.", "us-small")
 
     def _other_puzzles(self) -> None:
         with ui.element("details").classes("us-more"):
@@ -100,7 +86,7 @@ class Playing:
                     chosen = ui.element("input").props('type=file accept=".toml" aria-label="A puzzle file" data-do=choose')
                     chosen.on("change", lambda event: self.file.set(str(event.args)), js_handler=EMIT_FILE)
                     button("Keep and open it", self.add, name="add")
-                    markup(f'<span class="us-small">It is kept in <code>{self.studio.folders.puzzles}</code>.</span>')
+                    markup(f'<span class="us-small">It is kept in <code>{escaped(self.studio.folders.puzzles)}</code>.</span>')
 
     async def _open(self, name: str) -> None:
         try:
@@ -108,7 +94,7 @@ class Playing:
         except UndershootError as error:
             self.saying.say(str(error))
             return
-        ui.navigate.to(f"/play/{quote(name, safe='')}")
+        ui.navigate.to(beginning(name))
 
     async def add(self) -> None:
         """Keep a puzzle file that was pasted or chosen."""
@@ -117,7 +103,7 @@ class Playing:
         except UndershootError as error:
             self.saying.say(str(error))
             return
-        ui.navigate.to(f"/play/{quote(name, safe='')}")
+        ui.navigate.to(beginning(name))
 
     def act(self, move: str) -> None:
         """A move was chosen."""
@@ -138,57 +124,24 @@ class Playing:
             self.board.replace(self.game)
         self._moved()
 
-    def _begin(self, how: "list[object]") -> None:
-        """Begin anew in one of the ways of a game."""
-        do, *arguments = how
-        assert callable(do)
-        try:
-            do(*arguments)
-        except UndershootError as error:
-            self.saying.say(str(error))
-            return
+    def _begun(self) -> None:
+        """The game has begun anew."""
         self.board.replace(self.game)
         self._moved()
 
-    def scramble(self) -> None:
-        """From the goal by random moves."""
-        try:
-            depth = self.depth.whole("the number of moves", 0, MOST_MOVES)
-            seed = self.seed.whole("the seed", 0, 2**62)
-        except UndershootError as error:
-            self.saying.say(str(error))
-            return
-        self._begin([self.game.scramble, depth, seed])
-
-    def draw(self) -> None:
-        """Any state, each equally likely."""
-        try:
-            seed = self.seed.whole("the seed", 0, 2**62)
-        except UndershootError as error:
-            self.saying.say(str(error))
-            return
-        self._begin([self.game.draw, seed])
-
-    def reset(self) -> None:
-        """To the goal."""
-        self._begin([self.game.begin, self.game.puzzle.table.goals[0]])
-
-    def read(self) -> None:
-        """What was pasted."""
-        self._begin([self.game.read, self.text.value])
-
-    def found(self, moves: list[str]) -> None:
-        """A search found a solution of the state at hand: it comes next, and plays."""
+    def found(self, start: U8, moves: list[str]) -> None:
+        """A search found a solution of a state: it comes next, and plays."""
+        is_elsewhere = bool((start != self.game.state).any())
+        if is_elsewhere:
+            self.game.begin(start)
         self.game.show(moves)
         self.board.replace(self.game, play=True)
+        if is_elsewhere:
+            self._moved()
 
     def _moved(self) -> None:
         """The state is another one."""
-        self.saying.say("")
-        self.board.show_address(self.game.address)
+        self.instance.show()
+        self.board.show_address(self.instance.address)
         self.solve.moved()
         self.known.ask()
-
-    def _copy(self) -> None:
-        ui.run_javascript("navigator.clipboard?.writeText(location.href)")
-        self.saying.say("The address of this page holds the puzzle and the state; it is copied.", "is-open")

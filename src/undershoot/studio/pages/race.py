@@ -3,44 +3,49 @@
 import asyncio
 from functools import partial
 from typing import Any
-from urllib.parse import quote
 
 from nicegui import ui
 
 from undershoot.errors import UndershootError
 from undershoot.studio.boards import StillBoard
 from undershoot.studio.elements import EMIT_CHECKED, Choice, Field, badge, box, button, enable, escaped, markup, text
-from undershoot.studio.games import MOST_MOVES, Game, address, usual_depth
+from undershoot.studio.games import Game, address
 from undershoot.studio.jobs import Job, Stage
-from undershoot.studio.pages.layout import Saying, page, puzzle_options
-from undershoot.studio.pages.solve import ALGORITHMS
+from undershoot.studio.pages.instances import Instance
+from undershoot.studio.pages.layout import Links, Saying, page, puzzle_options
+from undershoot.studio.pages.solve import ALGORITHMS, submit_search
 from undershoot.studio.studio import Studio
 
 LEAD = "The same instance for each heuristic. A stronger one expands less; whether that is quicker, the clock says."
 MOST_RUNNERS = 6
+USUAL_DEPTH = 20
 USUAL = ("learned", "patterns", "linear-conflict", "paper", "table", "base")
 """Runners that are chosen at first, if they are at hand: three that differ."""
 
 
 async def race_page(studio: Studio, name: str, state: str) -> None:
     """The page of a puzzle, at this state if one is given."""
-    with page("race", "Race", LEAD, quote(name, safe="")):
+    with page("race", "Race", LEAD, name) as links:
         try:
-            game = Game(await asyncio.to_thread(studio.folders.puzzle, name), name)
+            game, wrong = Game(await asyncio.to_thread(studio.folders.puzzle, name), name), ""
+        except UndershootError as error:
+            Saying().say(str(error))
+            button("To the 8-puzzle", lambda: ui.navigate.to(address("race", "tiles-3x3")))
+            return
+        try:
             if state:
                 game.read(state)
             else:
-                game.scramble(usual_depth(game.puzzle, 20), 1)
+                game.begin_near(USUAL_DEPTH, 1)
         except UndershootError as error:
-            Saying().say(str(error))
-            return
-        Race(studio, game)
+            wrong = str(error)
+        Race(studio, game, links, wrong)
 
 
 class Race:
     """One instance and its runners."""
 
-    def __init__(self, studio: Studio, game: Game) -> None:
+    def __init__(self, studio: Studio, game: Game, links: Links, wrong: str) -> None:
         self.studio, self.game = studio, game
         self.chosen: dict[str, bool] = {}
         self.jobs: dict[str, Job] = {}
@@ -51,16 +56,15 @@ class Race:
                         "aria-label"
                     ] = "Puzzle"
                 self.board = StillBoard(game.puzzle, game.state[0].tolist())
-                with box("us-row").style("align-items: flex-end"):
-                    self.depth = Field("Moves", str(usual_depth(game.puzzle, 20)), "number", "is-number", min=0, max=MOST_MOVES)
-                    self.seed = Field("Seed", "1", "number", "is-number", min=0)
-                    button("Scramble", self.scramble, name="scramble")
-                    button("Any state", self.draw, name="draw")
-                self.saying = Saying()
+                self.instance = Instance(game, "race", links, USUAL_DEPTH, self._begun)
+                self.saying = self.instance.saying
+                self.saying.say(wrong)
             with box("us-stack"):
                 with box("us-card"):
                     text("Runners", tag="h2")
                     self.runners = box("us-checks")
+                    with self.runners:
+                        text("Looking for heuristics …", "us-soft")
                     with box("us-row").style("align-items: flex-end"):
                         self.algorithm = Choice("Algorithm", ALGORITHMS, "auto", classes="is-wide")
                         self.seconds = Field("Seconds each", "30", "number", "is-number", min=1, max=600)
@@ -71,15 +75,19 @@ class Race:
                     text("The race", tag="h2")
                     self.lanes = markup("")
         enable(self.end, False)
+        enable(self.go, False)  # until there are runners
         ui.context.client.on_delete(self.stop)
         ui.timer(0.05, self._load, once=True)
 
     async def _load(self) -> None:
         try:
-            answer = await self.studio.ask("known", self._arguments() | {"bundles": self.studio.bundle_paths()})
+            bundles = await asyncio.to_thread(self.studio.bundle_paths)
+            answer = await self.studio.ask("known", self._arguments() | {"bundles": bundles})
         except UndershootError as error:
+            self.runners.clear()
             self.saying.say(str(error))
             return
+        self.runners.clear()
         names = [row["name"] for row in answer["rows"] if "error" not in row]
         usual = [name for name in USUAL if name in names][:3] or names[:3]
         self.chosen = {name: name in usual for name in names}
@@ -93,6 +101,7 @@ class Race:
                     )
                     tick.on("change", partial(self._choose, name), js_handler=EMIT_CHECKED)
                     text(name, tag="span")
+        enable(self.go, True)
 
     def _choose(self, name: str, event: Any) -> None:
         self.chosen[name] = bool(event.args)
@@ -103,35 +112,20 @@ class Race:
     def _open(self, name: str) -> None:
         ui.navigate.to(address("race", name))
 
-    def scramble(self) -> None:
-        """Another instance."""
-        try:
-            self.game.scramble(self.depth.whole("the number of moves", 0, MOST_MOVES), self.seed.whole("the seed", 0, 2**62))
-        except UndershootError as error:
-            self.saying.say(str(error))
-            return
-        self._show()
-
-    def draw(self) -> None:
-        """Any state, each equally likely."""
-        try:
-            self.game.draw(self.seed.whole("the seed", 0, 2**62))
-        except UndershootError as error:
-            self.saying.say(str(error))
-            return
-        self._show()
-
-    def _show(self) -> None:
-        self.saying.say("")
-        self.stop()  # a race from another state is none from this one
+    def _begun(self) -> None:
+        """Another instance: a race from another state is none from this one."""
+        self.instance.show()
+        self.stop()
         self.jobs = {}
         self._told(None)
         self.card.classes("us-hidden")
         self.board.show(self.game.state[0].tolist())
-        self.board.run_method("address", address("race", self.game.name, self.game.text))
+        self.board.run_method("address", self.instance.address)
 
     def start(self) -> None:
-        """All runners that are chosen."""
+        """All runners that are chosen, unless a race is under way: what is clicked twice begins once."""
+        if any(not job.is_over for job in self.jobs.values()):
+            return
         names = [name for name, is_chosen in self.chosen.items() if is_chosen]
         if not 2 <= len(names) <= MOST_RUNNERS:
             self.saying.say(f"{len(names)} runners are chosen; choose 2 to {MOST_RUNNERS}")
@@ -144,12 +138,10 @@ class Race:
                 arguments = self._arguments() | {
                     "heuristic": self.studio.heuristic_reference(name),
                     "algorithm": self.algorithm.value,
-                    "max_seconds": float(seconds),
+                    "max_seconds": float(min(seconds, self.studio.limits.seconds)),
                     "max_memory": self.studio.limits.memory // 2,
                 }
-                self.jobs[name] = self.studio.jobs.submit(
-                    f"race of {name}", "solve", arguments, self._told, 180 + 1.3 * seconds
-                )
+                self.jobs[name] = submit_search(self.studio, f"race of {name}", arguments, self._told)
         except UndershootError as error:
             self.saying.say(str(error))
         enable(self.go, False)

@@ -1,6 +1,7 @@
 """Train: a small training, seen as it goes, that can be stopped and gone on with."""
 
 import asyncio
+import math
 import re
 import tomllib
 from dataclasses import asdict
@@ -17,15 +18,11 @@ from undershoot.studio.pages.layout import Saying, page, puzzle_options
 from undershoot.studio.studio import RUNS, Studio
 
 LEAD = "A run keeps its recipe, metrics and checkpoints in the folder of runs; when it ends, its bundle is in all lists."
-RECIPES = {
-    "paper": "paper: discounted targets, overestimates penalised",
-    "mse": "mse: plain targets, squared error",
-    "exact": "exact: levels of whole costs, from true costs",
-    "label-free": "label-free: one number, from no true cost",
-    "operator": "operator: the paper's targets, squared error",
-    "loss": "loss: plain targets, overestimates penalised",
-}
+FIRST_RECIPE = "paper"
 MOST_STEPS = 1_000_000
+DECADES = 5
+"""Of losses that are shown: one that is nearly 0, as on scrambles of one move, would press all others together."""
+POWER = "(value) => value >= 0.01 && value < 1000 ? String(value) : value.toExponential(0)"
 
 
 def train_page(studio: Studio) -> None:
@@ -40,6 +37,8 @@ class Training:
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
         self._last: tuple[str, int, int, Stage | None] | None = None
+        self._listed: dict[str, Stage] = {}
+        """Where each run was when the list of runs was made."""
         self.shown = next((name for name, job in studio.trainings.items() if not job.is_over), next(iter(studio.trainings), ""))
         with box("us-columns"):
             with box("us-stack"):
@@ -60,13 +59,23 @@ class Training:
         self._list_runs()
         self._refresh()
         ui.timer(0.5, self._refresh)
+        ui.timer(0.05, self._load, once=True)
+
+    async def _load(self) -> None:
+        """What recipes there are, which the library knows."""
+        try:
+            found = await self.studio.ask("recipes", {})
+        except UndershootError as error:
+            self.wrong.say(str(error))
+            return
+        self.recipe.offer({name: f"{name} – {about}" for name, about in found["recipes"].items()})
 
     def _form(self) -> None:
         with box("us-card"):
             text("A new run", tag="h2")
             with box("us-row").style("align-items: flex-end"):
                 self.puzzle = Choice("Puzzle", puzzle_options(self.studio), "lights-out-3x3", classes="is-wide")
-                self.recipe = Choice("Recipe", RECIPES, "paper", classes="is-wide")
+                self.recipe = Choice("Recipe", {FIRST_RECIPE: FIRST_RECIPE}, FIRST_RECIPE, classes="is-wide")
             with box("us-row").style("align-items: flex-end"):
                 self.name = Field("Name of the run", "first", classes="is-wide", data_do="run-name")
                 self.steps = Field("Steps", "2000", "number", "is-number", min=1, max=MOST_STEPS, data_do="steps")
@@ -75,7 +84,11 @@ class Training:
                 button("Train", self.start, "is-main", "train")
             self.wrong = Saying()
 
+    def _stages(self) -> dict[str, Stage]:
+        return {name: job.stage for name, job in self.studio.trainings.items()}
+
     def _list_runs(self) -> None:
+        self._listed = self._stages()
         self.runs.clear()
         with self.runs:
             names = list(dict.fromkeys([*self.studio.trainings, *self.studio.folders.trainings()]))
@@ -113,11 +126,21 @@ class Training:
             raise UndershootError(f"there is a run {name!a} already; choose another name, or show it and go on with it")
         return name
 
+    def _widths(self) -> list[str]:
+        """Of the hidden layers; none for those of the recipe."""
+        given = self.hidden.value.replace(",", " ").split()
+        if not all(re.fullmatch(r"[1-9][0-9]{0,4}", width) for width in given):
+            raise UndershootError(
+                f"the hidden layers are {self.hidden.value[:20]!a}; allowed are whole numbers with spaces between "
+                "them, such as 64 64, or nothing, for those of the recipe"
+            )
+        return given
+
     def start(self) -> None:
         """A run with what the form says."""
         try:
             name = self._new_name()
-            widths = re.findall(r"\d+", self.hidden.value)
+            widths = self._widths()
             settings = [
                 f"steps={self.steps.whole('the number of steps', 1, MOST_STEPS)}",
                 f"seed={self.seed.whole('the seed', 0, 2**31)}",
@@ -160,7 +183,7 @@ class Training:
                 if len(rows) > 2000:
                     del rows[1::2]
 
-        job = self.studio.jobs.submit(f"training {name}", "train", arguments, lambda job: None, on_event=collect)
+        job = self.studio.jobs.submit(f"training {name}", "train", arguments, lambda job: None, on_event=collect, keeps=True)
         self.studio.trainings[name] = job
         self.shown = name
         self.wrong.say("")
@@ -175,11 +198,12 @@ class Training:
             job.ask_to_stop()
 
     def _refresh(self) -> None:
+        if self._stages() != self._listed:  # of any run, shown or not
+            self._list_runs()
         job, rows = self.studio.trainings.get(self.shown), self.studio.metrics.get(self.shown, [])
         state = (self.shown, len(rows), rows[-1]["steps"] if rows else 0, None if job is None else job.stage)
         if state == self._last:
             return
-        was_stage = None if self._last is None else self._last[3]
         self._last = state
         is_over = job is None or job.is_over
         self.heading.say(self.shown or "No run is shown")
@@ -190,8 +214,6 @@ class Training:
         self.stage.say("")
         if job is not None:
             self._say_stage(job)
-        if state[3] != was_stage:
-            self._list_runs()
 
     def _has_ended(self, job: Job | None) -> bool:
         is_finished = job is not None and job.result is not None and bool(job.result["is_finished"])
@@ -234,20 +256,29 @@ class Training:
         )
 
 
+def _powers(losses: list[float]) -> dict[str, float]:
+    """The powers of ten that hold the losses, from the greatest down."""
+    highest = math.ceil(math.log10(max(losses, default=1.0)))
+    lowest = max(highest - DECADES, math.floor(math.log10(min(losses, default=0.1))))
+    return {"min": 10.0 ** min(lowest, highest - 1), "max": 10.0**highest}
+
+
 def _options(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Loss on a logarithmic axis, depth and the share of solved evaluations on the other."""
     soft, line = "#8a979c", "rgba(128,145,150,.22)"
-    axis = {"axisLabel": {"color": soft}, "nameTextStyle": {"color": soft}, "splitLine": {"lineStyle": {"color": line}}}
+    axis: dict[str, Any] = {"axisLabel": {"color": soft, "hideOverlap": True}}
+    axis |= {"nameTextStyle": {"color": soft}, "splitLine": {"lineStyle": {"color": line}}}
+    losses = [row["loss"] for row in rows if row["loss"]]
     evaluated = [[row["steps"], round(100 * row["solve_rate"], 1)] for row in rows if row["solve_rate"] is not None]
     common = {"type": "line", "showSymbol": False}
     return {
         "animation": False,
-        "grid": {"left": 60, "right": 50, "top": 46, "bottom": 34},
+        "grid": {"left": 8, "right": 8, "top": 74, "bottom": 26, "containLabel": True},
         "legend": {"top": 4, "textStyle": {"color": soft}},
         "tooltip": {"trigger": "axis"},
-        "xAxis": {"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 24, **axis},
+        "xAxis": {"type": "value", "name": "steps", "nameLocation": "middle", "nameGap": 28, "splitNumber": 4, **axis},
         "yAxis": [
-            {"type": "log", "name": "loss", **axis},
+            {"type": "log", "name": "loss", **_powers(losses), **axis, "axisLabel": {"color": soft, ":formatter": POWER}},
             {"type": "value", "name": "depth, %", "min": 0, **{**axis, "splitLine": {"show": False}}},
         ],
         "series": [

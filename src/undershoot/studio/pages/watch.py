@@ -1,29 +1,34 @@
 """Watch the search: its expansions one by one over a map of g against h."""
 
+import asyncio
 from functools import partial
 from typing import Any
 
+import numpy as np
 from nicegui import ui
 
 from undershoot.errors import UndershootError
 from undershoot.studio.boards import StillBoard
 from undershoot.studio.charts import SearchMap
-from undershoot.studio.elements import Choice, Field, badge, box, button, enable, escaped, figure, markup, said, text
-from undershoot.studio.games import Game, usual_depth
+from undershoot.studio.elements import Choice, Field, badge, box, button, enable, escaped, figure, markup, said, show, text
+from undershoot.studio.games import MOST_MOVES, Game, usual_depth
 from undershoot.studio.jobs import Job, Stage
-from undershoot.studio.pages.layout import Saying, page
+from undershoot.studio.pages.instances import MOST_SEED
+from undershoot.studio.pages.layout import Links, Saying, page
 from undershoot.studio.studio import Studio
 
 LEAD = (
     "A* takes the open node with the least f = g + h. If h never overestimates, the goal comes out at its least cost. "
     "Step through it, and see what one estimate that is too high does."
 )
+UNKNOWN = "Play offers to make a table of them, where that is possible"
 SMALL = ("lights-out-3x3", "tiles-2x3", "tiles-3x3", "pancake-6", "pancake-8", "topspin-7-3", "topspin-8-4", "cube-2x2")
 LEGEND = (
     '<div class="us-legend"><span><i class="is-done"></i>expanded</span><span><i class="is-waiting"></i>still open</span>'
     '<span><i class="is-later"></i>later</span>'
-    '<span><i style="background:var(--over)"></i>h above the true cost</span>'
-    '<span><i style="background:var(--proven)"></i>line: f = the least cost there is</span></div>'
+    '<span><i class="is-over"></i>h above the true cost</span>'
+    '<span><i class="is-line is-optimum"></i>f = the least cost there is</span>'
+    '<span><i class="is-line"></i>f = the cost that was found, where that is more</span></div>'
 )
 EXAMPLES = {
     "squared": (
@@ -39,17 +44,20 @@ EXAMPLES = {
 }
 
 
-def watch_page(studio: Studio, puzzle: str, state: str) -> None:
-    """Of a small puzzle."""
-    with page("watch", "Watch the search", LEAD):
-        Watching(studio, puzzle or "lights-out-3x3", state)
+async def watch_page(studio: Studio, puzzle: str, state: str, example: str) -> None:
+    """Of a small puzzle, in this state if one is given; or an example, which begins at once."""
+    with page("watch", "Watch the search", LEAD) as links:
+        watching = Watching(studio, links, puzzle or "lights-out-3x3", state)
+    if example in EXAMPLES:
+        await ui.context.client.connected()
+        watching.example(example)
 
 
 class Watching:
     """One visitor who watches."""
 
-    def __init__(self, studio: Studio, name: str, state: str) -> None:
-        self.studio, self.name, self.state = studio, name, state
+    def __init__(self, studio: Studio, links: Links, name: str, state: str) -> None:
+        self.studio, self.links = studio, links
         self.job: Job | None = None
         self.game: Game | None = None
         self.recordings: list[dict[str, Any]] = []
@@ -68,8 +76,13 @@ class Watching:
                 self.puzzle = Choice(
                     "Puzzle", {each: each for each in dict.fromkeys((name, *SMALL))}, name, self._open, "is-wide"
                 )
-                self.depth = Field("Moves", "6", "number", "is-number", min=0, max=500)
-                self.seed = Field("Seed", "1", "number", "is-number", min=0)
+                self.depth = Field("Moves", "6", "number", "is-number", min=0, max=MOST_MOVES, data_do="depth")
+                self.seed = Field("Seed", "1", "number", "is-number", min=0, data_do="seed")
+                self.state = Field(
+                    "State or scramble, in place of these", state, classes="is-wide", data_do="text", spellcheck="false"
+                )
+                for field in (self.depth, self.seed):  # whoever asks for a scramble wants that one
+                    field.element.on("input", lambda: self.state.set(""))
                 self.heuristic = Choice("Heuristic", {"base": "base"}, "base", classes="is-wide")
                 button("Search", self.search, "is-main", "search")
                 self.end = button("Stop", self._leave, "is-stop", "stop")
@@ -82,37 +95,42 @@ class Watching:
 
     async def _load(self) -> None:
         try:
-            game = Game(self.studio.folders.puzzle(self.puzzle.value), self.puzzle.value)
+            game = await self._new_game()
             if self.depth.value.isdigit() and (most := usual_depth(game.puzzle, int(self.depth.value))) < int(self.depth.value):
                 self.depth.set(str(most))
             arguments = {
                 "puzzle": game.definition,
                 "state": game.state[0].tolist(),
-                "bundles": self.studio.bundle_paths(),
+                "bundles": await asyncio.to_thread(self.studio.bundle_paths),
             }
             answer = await self.studio.ask("known", arguments)
         except UndershootError as error:
             self.saying.say(str(error))
             return
         names = [row["name"] for row in answer["rows"] if "error" not in row]
-        self.heuristic.offer({each: each for each in names}, "base")
+        self.heuristic.offer({each: each for each in names}, "base" if self.heuristic.value not in names else None)
+
+    async def _new_game(self) -> Game:
+        name = self.puzzle.value
+        return Game(await asyncio.to_thread(self.studio.folders.puzzle, name), name)
 
     async def _open(self, name: str) -> None:
-        self.state = ""
+        self.state.set("")
         await self._load()
 
     def _leave(self) -> None:
         if self.job is not None:
             self.studio.jobs.stop(self.job)
 
-    def search(self) -> None:
-        """With one heuristic, from a scramble or the state of the address."""
+    async def search(self) -> None:
+        """With one heuristic, from the state that is written there, or else from a scramble."""
         try:
-            game = Game(self.studio.folders.puzzle(self.puzzle.value), self.puzzle.value)
-            if self.state:
-                game.read(self.state)
+            game = await self._new_game()
+            if self.state.value.strip():
+                game.read(self.state.value)
             else:
-                game.scramble(self.depth.whole("the number of moves", 0, 500), self.seed.whole("the seed", 0, 2**62))
+                depth = self.depth.whole("the number of moves", 0, MOST_MOVES)
+                game.scramble(depth, self.seed.whole("the seed", 0, MOST_SEED))
             heuristic = self.heuristic.value
             self._submit(
                 "watch",
@@ -160,6 +178,7 @@ class Watching:
     def _show(self, result: dict[str, Any]) -> None:
         self.recordings = result["recordings"]
         puzzle = self.game.puzzle if self.game is not None else self.studio.folders.puzzle(result["puzzle"])
+        start = puzzle.format(np.array(self.recordings[0]["states"][:1], dtype=np.uint8))
         self.tabs: dict[int, ui.element] = {}
         self.place.clear()
         with self.place:
@@ -176,19 +195,28 @@ class Watching:
                     map_place = box("")
                     markup(LEGEND)
                 with box("us-card"):
-                    text("The state that is expanded", tag="h2")
+                    text("The state at hand", tag="h2")
                     board = StillBoard(puzzle, self.recordings[0]["states"][0])
+                    with box("us-state"):
+                        text("Searched from", tag="span")
+                        text(start, tag="code").props("tabindex=0 data-say=state")
                     self.facts = markup("", "us-figures")
                     self.verdict = markup("")
+                    self.why = markup("").props("data-say=missed")
+                    self.look = button("Show this state", self._look, "us-hidden", "look")
             with map_place:
                 self.map = SearchMap(self.recordings[0], board)
         name = result.get("puzzle", self.puzzle.value)
         if name != self.puzzle.value:  # an example brings its own
             self.puzzle.offer({**self.puzzle.options, name: name}, name)
-            self.state = ""
+            self.state.set("")
             with self.place:
                 ui.timer(0.05, self._load, once=True)
+        self.links.lead_to(name, start)
         self._choose(0)
+
+    def _look(self) -> None:
+        self.map.look()
 
     def _choose(self, number: int) -> None:
         recording = self.recordings[number]
@@ -199,8 +227,7 @@ class Watching:
             f'<div class="us-row"><b>{escaped(recording["name"])}</b>{badge(recording["standing"], recording["label"])}</div>'
             f'<div class="us-small">{escaped(recording["sentence"])}</div>'
         )
-        over = sum(t is not None and h > t for h, t in zip(recording["h"], recording["true"], strict=True))
-        waiting = sum(node["true"] is not None and node["h"] > node["true"] for node in recording["waiting"])
+        is_known, waiting = recording["is_known"], recording["waiting"]
         cost, optimum = recording["cost"], recording["optimum"]
         missed = cost is not None and optimum is not None and cost > optimum
         self.facts.set_content(
@@ -208,16 +235,28 @@ class Watching:
             + figure(
                 "cost found",
                 "none yet" if cost is None else str(cost),
-                "is-over" if missed else "is-good" if optimum == cost else "",
+                "is-over" if missed else "is-good" if optimum == cost and cost is not None else "",
             )
             + figure("least cost", "not known" if optimum is None else str(optimum))
-            + figure("of them too high", f"{over:,}", "is-over" if over else "")
-            + figure("open and too high", f"{waiting:,}", "is-over" if waiting else "")
+            + _too_high("of them too high", recording["over"], is_known)
+            + _too_high("open and too high", waiting["over"], is_known)
         )
         if missed:
             words, kind = f"The optimum is missed: {cost} instead of {optimum}.", "is-wrong"
         elif cost is not None and cost == optimum:
             words, kind = f"The optimum is found: {cost}.", "is-proven"
+        elif not is_known:
+            words, kind = f"The true costs of this puzzle are not at hand; {UNKNOWN}.", "is-open"
         else:
             words, kind = ("The search is longer than what is drawn." if recording["is_cut"] else ""), "is-open"
         self.verdict.set_content(said(words, kind) if words else "")
+        hidden = recording["hidden"]
+        sentence = hidden["text"] if hidden is not None else recording.get("instead", "")
+        self.why.set_content(said(sentence, "is-wrong" if hidden is not None else "is-proven") if sentence else "")
+        show(self.look, hidden is not None)
+
+
+def _too_high(name: str, over: list[bool], is_known: bool) -> str:
+    """How many estimates are too high, if that can be said."""
+    count = sum(over)
+    return figure(name, f"{count:,}" if is_known else "not known", "is-over" if count else "")

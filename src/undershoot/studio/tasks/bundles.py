@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from undershoot.bundles.bundle import CARD, CERTIFICATE, CONFIG
@@ -9,6 +10,7 @@ from undershoot.bundles.documents import read_bytes, read_signed
 from undershoot.bundles.loading import load
 from undershoot.bundles.names import bundle_folder
 from undershoot.bundles.pattern_reading import is_pattern_bundle
+from undershoot.errors import UndershootError
 from undershoot.studio.tasks import Tell
 from undershoot.studio.tasks.subjects import in_words
 from undershoot.workflows.certification import check as check_bundle
@@ -19,15 +21,23 @@ def bundle(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool
     """What stands in its files, and what counts of it."""
     folder = bundle_folder(arguments["bundle"])
     config = read_signed(folder / CONFIG)
-    issued = json.loads(read_bytes(folder / CERTIFICATE)) if (folder / CERTIFICATE).exists() else None
+    issued = _certificate(folder / CERTIFICATE) if (folder / CERTIFICATE).exists() else None
     return {
-        "puzzle": config["puzzle"],
         "widths": [network["widths"] for network in config["networks"]],
         "card": read_bytes(folder / CARD).decode(errors="replace") if (folder / CARD).exists() else "",
         "certificate": issued,
         "has_margins": not is_pattern_bundle(arguments["bundle"]),
         **in_words(load(arguments["bundle"]).guarantee),
     }
+
+
+def _certificate(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(read_bytes(path)))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UndershootError(
+            f"{path.name} of this bundle is damaged ({error}); make it anew with undershoot certify, or remove it"
+        ) from error
 
 
 def check(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ ABOUT = {
     "learned": "the network that comes with the package",
     "label-free": "a network trained without a true cost",
     "small": "a network in a quarter of the table's bytes",
-    "paper": "a network by the paper's recipe",
+    "paper": "a network by the paper's recipe, certified on every state",
     "patterns": "tables of parts of the state",
     "table": "a table of all true costs",
     "gf2": "elimination over two elements",
@@ -38,19 +38,20 @@ ABOUT = {
 
 
 def known(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]) -> dict[str, Any]:
-    """bundles: names and paths of those that may be for this puzzle."""
+    """bundles: names and paths of those that may be for this puzzle. `h` is exact, and none where there is no solution."""
     puzzle = puzzle_of(arguments)
     state = state_of(puzzle, arguments)
     references = at_hand(puzzle, arguments["bundles"])
     true_cost = _true_cost(puzzle, state, references)
-    rows = [_row(puzzle, state, name, reference, true_cost) for name, reference in references.items()]
     is_dead_end = "table" in references and int(distances_of(puzzle).distance(state)[0]) == UNKNOWN
+    rows = [_row(puzzle, state, name, reference, true_cost) for name, reference in references.items()]
+    if is_dead_end:  # the table holds no cost of it: what it says is for searches, which never come here
+        rows = [row | {"h": None} if row["name"] == "table" else row for row in rows]
     return {
         "rows": rows,
         "true_cost": true_cost,
         "is_dead_end": is_dead_end,
         "offers": offers(puzzle, references),
-        "space": space_in_words(puzzle),
     }
 
 
@@ -64,8 +65,8 @@ def _row(puzzle: Puzzle, state: States, name: str, reference: str, true_cost: in
     except UndershootError as error:
         return {"name": name, "about": about, "error": str(error)}
     over = true_cost is not None and value > true_cost
-    shown = round(value, 4) if math.isfinite(value) else None
-    return {"name": name, "about": about, "h": shown, "over": over, **in_words(heuristic.guarantee)}
+    finite = value if math.isfinite(value) else None
+    return {"name": name, "about": about, "h": finite, "over": over, **in_words(heuristic.guarantee)}
 
 
 def _true_cost(puzzle: Puzzle, state: States, references: dict[str, str]) -> int | None:
@@ -157,12 +158,6 @@ def offers(puzzle: Puzzle, references: dict[str, str]) -> list[dict[str, str]]:
     if "patterns" not in references and _has_pieces(puzzle):
         result.append({"name": "patterns", "text": "Make its pattern tables: never above the true cost, and strong"})
     return result
-
-
-def space_in_words(puzzle: Puzzle) -> str:
-    """How many states there are."""
-    size = puzzle.space.size
-    return f"{'' if puzzle.space.size_is_exact else 'up to '}{count_text(size)} states"
 
 
 def make(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]) -> dict[str, Any]:

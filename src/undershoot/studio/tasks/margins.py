@@ -117,8 +117,6 @@ def margins(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], boo
         for margin, of_margin in zip(grid, counts, strict=True)
     ]
     found = {
-        "bundle": bundle.name,
-        "puzzle": network.puzzle.name,
         "grid": rows,
         "start": int(np.argmin(np.abs(np.array(grid)))),
         "edges": [float(value) - 0.5 for value in (*above, above[-1] + 1)],
@@ -210,11 +208,20 @@ def calibrators(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[],
         rows.append(
             {
                 "method": method,
-                "t": margins_in_json(heuristic.calibration)["t"] if isinstance(heuristic, CalibratedHeuristic) else None,
+                "margins": _margins_of(heuristic),
                 "claim": in_a_few_words(heuristic.guarantee),
                 "violations": over.overestimates,
                 "mean_h": over.mean_h,
                 **searched(heuristic, starts, true_costs),
             }
         )
-    return {"rows": rows, "states": every.distances.states}
+    return {"rows": rows}
+
+
+def _margins_of(heuristic: NeuralHeuristic | CalibratedHeuristic) -> list[float]:
+    """One, or one for each group or level; those without a bound are left out."""
+    if not isinstance(heuristic, CalibratedHeuristic):
+        return []
+    known = margins_in_json(heuristic.calibration)
+    several = known["group_margins"] or known["level_margins"] or [known["t"]]
+    return [margin for margin in several if margin is not None]
