@@ -248,6 +248,15 @@ def copy_folder(source: Path, target: Path) -> None:
     write_folder(target, {path.name: path.read_bytes() for path in source.iterdir()})
 
 
+def free_place(path: Path) -> Path:
+    """The path, or the first with a number behind it, at which there is nothing, not even a link that leads nowhere."""
+    place, number = path, 1
+    while os.path.lexists(place):
+        number += 1
+        place = path.with_name(f"{path.name}-{number}")
+    return place
+
+
 def put_back(folder: Path) -> None:
     """If the folder is missing because a process died between the two steps of `write_folder`, put the old one back."""
     place = _behind_links(folder)

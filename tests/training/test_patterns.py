@@ -25,7 +25,7 @@ from undershoot.pattern_tables.tensors import TensorRanking
 from undershoot.training.label_free_patterns import LabelFreeLearner, residuals_by_moves
 from undershoot.training.loop import train
 from undershoot.training.losses import loss_of_levels
-from undershoot.training.pattern_runs import TrainedPatterns, finish, set_bundle_aside, train_patterns
+from undershoot.training.pattern_runs import TrainedPatterns, finish, train_patterns
 from undershoot.training.recipe import Loss, Recipe, Schedule
 from undershoot.training.recipes import recipe
 from undershoot.training.runs import Run, read_metrics
@@ -183,28 +183,28 @@ def test_a_bundle_is_written_once_and_never_over_another(tmp_path: Path) -> None
     puzzle = us.puzzle("tiles-3x3")
     rules = replace(small("tiles-3x3", TWO, "exact", "steps=40", "penalty_ramp=[0, 0]"), schedule=Schedule.CONSTANT)
 
-    def trained(rules: Recipe, resume: bool) -> tuple[TrainedPatterns, Path | None, Path | None]:
+    def trained(rules: Recipe, resume: bool) -> tuple[TrainedPatterns, bool, Path | None]:
         run = Run(tmp_path / "run", puzzle, rules, resume)
-        kept = set_bundle_aside(run, rules)
         done = train_patterns(puzzle, rules, run)
-        return done, kept, finish(run.folder, done, "undershoot train")
+        return done, *finish(run, done, "undershoot train")
 
     bundle = tmp_path / "run" / "bundle"
-    _, kept, path = trained(rules, resume=False)
-    assert (kept, path) == (None, bundle)
+    assert trained(rules, resume=False)[1:] == (True, None)
     first = contents_digest(bundle)
-    assert trained(rules, resume=True)[1:] == (None, None)
+    assert trained(rules, resume=True)[1:] == (False, None)
+    with pytest.raises(us.UndershootError, match="has made 40 steps already"):
+        trained(replace(rules, steps=30), resume=True)
+    assert contents_digest(bundle) == first  # what is refused takes nothing away
     for steps in (49, 80):  # the first ends within a block, so that no checkpoint is later than those of before
-        done, kept, path = trained(replace(rules, steps=steps), resume=True)
-        assert (kept, path) == (tmp_path / "run" / f"bundle-before-{steps}", bundle)
+        done, *written = trained(replace(rules, steps=steps), resume=True)
+        assert written == [True, tmp_path / "run" / f"bundle-before-{steps}"]
         assert read_pattern_bundle(bundle).recipe["steps"] == steps
         fresh = train_patterns(puzzle, replace(rules, steps=steps)).networks
         for one, other in zip(done.networks, fresh, strict=True):
             assert all((a == b).all() for a, b in zip(one.network.weights, other.network.weights, strict=True))
     assert contents_digest(tmp_path / "run" / "bundle-before-49") == first
     (bundle / "model.safetensors").write_bytes(b"junk")
-    _, kept, path = trained(replace(rules, steps=80), resume=True)
-    assert (kept, path) == (tmp_path / "run" / "bundle-before-80-2", bundle)
+    assert trained(replace(rules, steps=80), resume=True)[1:] == (True, tmp_path / "run" / "bundle-before-80-2")
 
 
 def test_from_the_command_line(tmp_path: Path) -> None:

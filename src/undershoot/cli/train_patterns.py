@@ -22,7 +22,7 @@ def train_on_patterns(puzzle: "Puzzle", recipe: "Recipe", folder: Path, command:
     """A network on each pattern of a set, in one folder."""
     from undershoot.bundles.bundle import check_replaceable
     from undershoot.cli.train import ctrl_c
-    from undershoot.training.pattern_runs import check_pattern_recipe, finish, set_bundle_aside, train_patterns
+    from undershoot.training.pattern_runs import check_pattern_recipe, finish, train_patterns
     from undershoot.training.runs import Run
 
     check_pattern_recipe(puzzle, recipe)
@@ -31,7 +31,6 @@ def train_on_patterns(puzzle: "Puzzle", recipe: "Recipe", folder: Path, command:
     go_on = f"go on with: {command} --out {shlex.quote(str(folder))} --resume"
     try:
         with run.alone():
-            kept = set_bundle_aside(run, recipe)
             with _display(puzzle.name, recipe, as_json) as show, progress("pattern tables") as bar, ctrl_c() as stop:
 
                 def table(name: str, what: str, done: int, of: int) -> None:
@@ -44,8 +43,8 @@ def train_on_patterns(puzzle: "Puzzle", recipe: "Recipe", folder: Path, command:
                     f"stopped at step {last.position.step:,} of {recipe.steps:,} on pattern {last.number} of {last.patterns}; "
                     f"{go_on}"
                 )
-            written = finish(run.folder, trained, command)
-            _tell(puzzle, recipe, run, trained, written is None, kept, as_json)
+            is_written, kept = finish(run, trained, command)
+            _tell(puzzle, recipe, run, trained, not is_written, kept, as_json)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {go_on}") from None
     except OSError as error:

@@ -23,7 +23,7 @@ from undershoot.search.beam import Beam
 from undershoot.search.conclusions import Ending, check_request, conclude
 from undershoot.search.graph_proving import GraphProver
 from undershoot.search.guiding import ON_CORES, ON_DEVICE, ON_ONE_CORE, Guided
-from undershoot.search.ida import cut_off, loop_guide, spread, starts_of
+from undershoot.search.ida import cut_off, loop_guide, starts_of
 from undershoot.search.known import NO_COST, Known, Snapshot, Turns
 from undershoot.search.options import CPU, Algorithm, SearchOptions, check_options
 from undershoot.search.proving import Prover
@@ -31,6 +31,7 @@ from undershoot.search.results import Moved, Result, Status
 from undershoot.search.shares import Who
 from undershoot.search.staged import Staged
 from undershoot.search.stages import stages_of
+from undershoot.search.threads import spread
 
 SECONDS_BETWEEN_LOOKS = 0.05
 BOTH = SearchOptions(algorithm=Algorithm.BOTH)
@@ -85,8 +86,11 @@ def meet_many(
     """The last result of `improve` for every state, uint8[N, n]. threads: over the instances, or if there is one, for it."""
     states = check_request(puzzle, states, heuristic)
     check_options(replace(options, algorithm=Algorithm.BOTH), threads)
-    used, began, ended = check_guide(puzzle, heuristic, guide), time.perf_counter(), dict[int, Result]()
+    used, ended = check_guide(puzzle, heuristic, guide), dict[int, Result]()
     own_threads, lock, stopped = threads if len(states) == 1 else 1, threading.Lock(), threading.Event()
+    if len(states):
+        Meeting(puzzle, states[:1], heuristic, used, options, own_threads, threads).compile()
+    began = time.perf_counter()
 
     def meet(number: int) -> None:
         if stopped.is_set():
@@ -213,11 +217,15 @@ class Meeting:
         value = float(self.heuristic(self.start)[0])
         return int(np.ceil(value)) if np.isfinite(value) else 0
 
-    def results(self) -> Iterator[Result]:
-        """Better and better ones; see `improve`."""
+    def compile(self) -> None:
+        """All of them, or fetch from the cache what is compiled."""
         searches: list[Compiled] = [self.prover, self.graph, *self.parts]
         for search in searches:
             search.compile()
+
+    def results(self) -> Iterator[Result]:
+        """Better and better ones; see `improve`."""
+        self.compile()
         self.known.begin()
         threads = [threading.Thread(target=self._until_raised, args=(work,), daemon=True) for work in self._works()]
         try:

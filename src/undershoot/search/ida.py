@@ -6,9 +6,8 @@ another one the least g + h0 that was cut off is. So a limit ends a search with 
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from threading import Event, Lock
 from typing import Any, NamedTuple
@@ -40,6 +39,7 @@ from undershoot.search.depth_first import (
 from undershoot.search.glimpses import Glimpse, Watching
 from undershoot.search.options import Algorithm, SearchOptions, check_options
 from undershoot.search.results import Result, Status
+from undershoot.search.threads import spread
 
 FIRST_SLICE, SECONDS_A_SLICE = 20_000, 0.02
 """Expansions before the clock is looked at, at first, and for how long a slice should run."""
@@ -93,25 +93,11 @@ def solve_by_deepening(
     return conclude(puzzle, heuristic, states, [endings[number] for number in range(len(states))])
 
 
-def spread(work: Callable[[Any], None], over: Iterable[Any], threads: int, stopped: Event) -> None:
-    """Over threads; what one of them raises, or Ctrl-C, stops all."""
-
-    def work_or_stop(item: Any) -> None:
-        with _stopping(stopped):
-            work(item)
-
-    with ThreadPoolExecutor(threads) as pool, _stopping(stopped):
-        list(pool.map(work_or_stop, over))
-
-
-@contextmanager
-def _stopping(stopped: Event) -> Iterator[None]:
-    """Whatever is raised within stops all threads, at once: the others may be waited for before it is seen."""
-    try:
-        yield
-    except BaseException:
-        stopped.set()
-        raise
+def compile_deepening(puzzle: Problem, heuristic: Heuristic) -> None:
+    """Compiled, or fetched from the cache: for who times what comes then."""
+    goal = Start(puzzle.table.goals[:1], 0.0, 0, 0, None)
+    options = SearchOptions(algorithm=Algorithm.IDA)
+    Deepening(puzzle, goal, heuristic, loop_guide(heuristic), options, 1, cut_off(puzzle, heuristic), Event()).compile()
 
 
 class Start(NamedTuple):
@@ -198,9 +184,7 @@ class Deepening:
 
     def run(self) -> Ending:
         """Search until a limit strikes or the goal is found."""
-        # Compiled, or fetched from the cache, before the clock starts.
-        self._iterate_alone(-1)
-        self.counts = dict.fromkeys(COUNTERS, 0)
+        self.compile()  # before the clock starts
         self.began, self.limit_met = time.perf_counter(), None
         bound = self._to_parity(self.start.bound)
         status = Status.UNSOLVABLE
@@ -222,6 +206,11 @@ class Deepening:
             bound = self._to_parity(next_bound)
             self._look_at_limits(bound < NEVER)  # iterations may be shorter than a slice
         return self._ending(status)
+
+    def compile(self) -> None:
+        """Or fetch from the cache what is compiled."""
+        self._iterate_alone(-1)
+        self.counts = dict.fromkeys(COUNTERS, 0)
 
     def _raise_bound(self, lower: int) -> None:
         """No solution costs less."""

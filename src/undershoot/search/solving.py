@@ -14,7 +14,7 @@ from undershoot.oracles.size import available_memory, count_text
 from undershoot.puzzles.problem import Problem, check_puzzle
 from undershoot.search.astar import DEFAULTS, LOCK_STEP, Batch, astar_batch
 from undershoot.search.both import meet_many
-from undershoot.search.ida import solve_by_deepening
+from undershoot.search.ida import compile_deepening, solve_by_deepening
 from undershoot.search.options import CPU, Algorithm, SearchOptions, unread
 from undershoot.search.results import Result
 
@@ -104,6 +104,7 @@ def search_batch(
             case Algorithm.ASTAR:
                 return astar_batch(puzzle, those, heuristic, share, lock_step, threads, None if bounds else progress)
             case Algorithm.IDA:
+                compile_deepening(puzzle, heuristic)
                 began, report = time.perf_counter(), None if bounds else progress
                 results = solve_by_deepening(puzzle, those, heuristic, share, threads, report, bounds)
                 return Batch(results, time.perf_counter() - began, 0, those[:0])

@@ -19,7 +19,7 @@ from undershoot.search.results import Status
 from undershoot.search.solving import solve_many
 from undershoot.training.checkpoints import Position
 from undershoot.training.learner import block_steps, initialise, known_states, make_learner, renew_target
-from undershoot.training.recipe import Loss, Recipe, recipe_from
+from undershoot.training.recipe import Loss, Recipe, check_given, recipe_from
 from undershoot.training.runs import Run
 
 Report = Callable[[Position], None]
@@ -55,6 +55,7 @@ def train(
         >>> trained.position.step, trained.is_finished, trained.network.widths
         (50, True, (30, 16, 1))
     """
+    check_given(puzzle, recipe, "us.train")
     check_recipe(puzzle, recipe)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -262,15 +262,15 @@ class PatternLearner(LevelLearner):
 
     @torch.no_grad()
     def scores(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        """(float32[N], int8[N]): for each of these arrangements, what the level just above its label says; and the label."""
+        """(float32[N], int16[N]): for each of these arrangements, what the level just above its label says; and the label."""
         (target,), (encoding,), device = self.target.each, self.encodings, self.recipe.device
         levels = target.widths[-1]
         scores = torch.empty(len(numbers), device=device)
-        labels = torch.empty(len(numbers), dtype=torch.int8, device=device)
+        labels = torch.empty(len(numbers), dtype=torch.int16, device=device)
         for first in range(0, len(numbers), AT_ONCE[device]):
             some = slice(first, first + AT_ONCE[device])
             codes, label = self.states(numbers[some])
             raw = functional.pad(self.outputs(target, encoding, codes), (0, 1), value=-1e9)
             scores[some] = raw.gather(1, label.clamp(0, levels)[:, None])[:, 0]
-            labels[some] = label.to(torch.int8)
+            labels[some] = label.to(torch.int16)
         return scores, labels

@@ -13,6 +13,7 @@ import torch
 from undershoot.bundles.pattern_bundle import write_pattern_bundle
 from undershoot.bundles.pattern_reading import read_pattern_bundle
 from undershoot.errors import UndershootError
+from undershoot.files import copy_folder, free_place
 from undershoot.heuristics.asked_networks import check_askable
 from undershoot.heuristics.pattern_networks import MOST_LEVELS, PatternNetwork
 from undershoot.heuristics.whole_numbers import to_whole_numbers
@@ -26,7 +27,7 @@ from undershoot.puzzles.problem import Problem
 from undershoot.training.checkpoints import Position
 from undershoot.training.label_free_patterns import LabelFreeLearner, residuals_by_moves
 from undershoot.training.on_patterns import LevelLearner, PatternLearner, one_thread
-from undershoot.training.recipe import Loss, Recipe, Targets, recipe_from
+from undershoot.training.recipe import Loss, Recipe, Targets, check_given, recipe_from
 from undershoot.training.runs import Run
 
 SEEN = 8192
@@ -97,6 +98,7 @@ def train_patterns(
         >>> print(us.load("mine").guarantee)
         nothing is known about overestimates
     """
+    check_given(puzzle, recipe, "us.train_patterns")
     chosen = check_pattern_recipe(puzzle, recipe)
     patterns, names = distinct_patterns(chosen.patterns), piece_names(puzzle, chosen.pieces)
     networks: list[PatternNetwork] = []
@@ -208,19 +210,19 @@ def whole_network(learner: LevelLearner) -> PatternNetwork:
     return PatternNetwork(learner.pattern, whole, learner.residuals, (0,) * whole.widths[-1], pairs)
 
 
-def set_bundle_aside(run: Run, recipe: Recipe) -> Path | None:
-    """Before steps are made: keep a bundle that is there, of another number of steps or damaged, elsewhere; returns where.
+def finish(run: Run, trained: TrainedPatterns, command: str) -> tuple[bool, Path | None]:
+    """Write the bundle. One of this recipe that is there, calibrated or not, is left as it is; any other is kept elsewhere.
 
-    None if there is none, or one of this recipe, calibrated or not, which is left as it is.
+    Returns whether it was written, and where the other is.
     """
-    if not run.bundle.exists() or not any(run.bundle.iterdir()) or _is_of(run.bundle, recipe):
-        return None
-    kept, number = run.folder / f"bundle-before-{recipe.steps}", 1
-    while kept.exists():
-        number += 1
-        kept = run.folder / f"bundle-before-{recipe.steps}-{number}"
-    run.bundle.rename(kept)
-    return kept
+    is_there = run.bundle.exists() and any(run.bundle.iterdir())
+    if is_there and _is_of(run.bundle, trained.recipe):
+        return False, None
+    kept = free_place(run.folder / f"bundle-before-{trained.recipe.steps}") if is_there else None
+    if kept is not None:
+        copy_folder(run.bundle, kept)
+    trained.save(run.bundle, command)
+    return True, kept
 
 
 def _is_of(bundle: Path, recipe: Recipe) -> bool:
@@ -230,15 +232,6 @@ def _is_of(bundle: Path, recipe: Recipe) -> bool:
         return False
     where = {"device": recipe.device, "tf32": recipe.tf32}
     return {**there.recipe, **where} == {**recipe.to_dict(), **where}
-
-
-def finish(run_dir: Path, trained: TrainedPatterns, command: str) -> Path | None:
-    """Write the bundle, unless one is there, which is then left as it is; returns its path, None if nothing was written."""
-    path = run_dir / "bundle"
-    if path.exists() and any(path.iterdir()):
-        return None
-    trained.save(path, command)
-    return path
 
 
 def check_pattern_recipe(puzzle: Problem, recipe: Recipe) -> PatternSet:

@@ -10,9 +10,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from undershoot.errors import UndershootError
+from undershoot.errors import UndershootError, what_came
 from undershoot.files import read_text
 from undershoot.kernels.scrambles import ScrambleRule
+from undershoot.puzzles.problem import check_puzzle
 
 WARM_UP = 200
 """Steps over which the learning rate of a cosine rises."""
@@ -303,3 +304,10 @@ def _value(key: str, kind: Any, value: Any, where: str) -> Any:
 def _range(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
         raise UndershootError(f"{name} is {value}; allowed are {low} to {high}")
+
+
+def check_given(puzzle: object, recipe: object, asker: str) -> None:
+    """Refuse what is no puzzle, or no recipe, in a sentence."""
+    check_puzzle(puzzle, asker)
+    if not isinstance(recipe, Recipe):
+        raise UndershootError(f"{asker} takes a recipe, such as us.recipe(puzzle); {what_came(recipe)} came")

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from undershoot.errors import SpaceTooLarge, UndershootError
+from undershoot.errors import SpaceTooLarge, UndershootError, what_came
 from undershoot.kernels.plan import forward_plan
 from undershoot.kernels.scrambles import deepest
 from undershoot.oracles.cache import oracle
-from undershoot.puzzles.problem import Problem
+from undershoot.puzzles.problem import Problem, check_puzzle
 from undershoot.training.recipe import Curriculum, Loss, Recipe, Schedule, read_recipe
 
 PLAIN: dict[str, Any] = {"target_discount": 0.0, "floor_by_base": False}
@@ -73,6 +73,9 @@ def recipe(puzzle: Problem, name: str = "paper", patterns: str = "") -> Recipe:
         >>> us.recipe(tiles).target_discount, us.recipe(tiles, "mse").target_discount
         (0.1, 0.0)
     """
+    check_puzzle(puzzle, "us.recipe")
+    if not isinstance(name, str) or not isinstance(patterns, str):
+        raise UndershootError(f"a recipe and a set of patterns have names; {what_came(name)} and {what_came(patterns)} came")
     if name.endswith(".toml"):
         found = read_recipe(Path(name), recipe(puzzle, "exact", patterns) if patterns else recipe(puzzle))
         if patterns and found.patterns != patterns:

@@ -1,6 +1,5 @@
 """What a training leaves: its bundle in the folder of the run, beside what was there."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from undershoot.bundles.bundle import CALIBRATION, FLOAT, Bundle
 from undershoot.bundles.reading import read_bundle
 from undershoot.errors import UndershootError
-from undershoot.files import contents_digest, copy_folder, put_back
+from undershoot.files import contents_digest, copy_folder, free_place, put_back
 from undershoot.training.runs import Run
 
 
@@ -51,9 +50,6 @@ def _what_is_there(run: Run, bundle: Bundle, warn: Callable[[str], None]) -> tup
             return True, None
         if is_of_run and there.arithmetic == FLOAT and not (run.bundle / CALIBRATION).exists():
             return False, None
-    kept, number = run.folder / f"bundle-before-{steps}", 1
-    while os.path.lexists(kept):
-        number += 1
-        kept = run.folder / f"bundle-before-{steps}-{number}"
+    kept = free_place(run.folder / f"bundle-before-{steps}")
     copy_folder(run.bundle, kept)
     return False, kept

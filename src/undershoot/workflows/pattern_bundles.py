@@ -82,7 +82,7 @@ def calibrate_patterns(
         raise UndershootError(f"a share of listed arrangements was given, but {method} lists none; use exceptions")
     listed = (USUALLY_LISTED if method == "exceptions" else 0.0) if listed is None else listed
     if not isinstance(listed, float | int) or not 0 <= listed < 1:
-        came = f"{listed:g}" if isinstance(listed, float | int) else what_came(listed)
+        came = f"{listed!a:.40}" if isinstance(listed, float | int) else what_came(listed)
         raise UndershootError(f"the share of listed arrangements is {came}; allowed are 0 to below 1")
     place = Path(out) if out else bundle_folder(subject)
     before = contents_digest(place)
