@@ -2,7 +2,7 @@
 
     python benchmarks/pattern_bytes.py tiles-4x4 --heuristics patterns:5-5-5+reflected,learned --boards 100 >> records.jsonl
     python benchmarks/pattern_bytes.py tiles-5x5 --heuristics ... --walk 100 --boards 20 >> records.jsonl
-    python benchmarks/pattern_bytes.py --picture docs/results/pattern-bytes.png < records.jsonl
+    python benchmarks/pattern_bytes.py --picture docs/pattern-bytes.png < docs/pattern_bytes.jsonl
 
 A line of JSON for each heuristic. Boards are uniformly random, or walks of so many moves from the goal that never turn back.
 Bytes are those of the tables as they lie in memory, or of weights, thresholds and lists on disk; seconds are those of the
@@ -40,7 +40,7 @@ def bytes_of(puzzle: us.Puzzle, name: str, heuristic: Any) -> int:
     return read_pattern_bundle(puzzle.name if name in LEARNED else name).learned_bytes
 
 
-def measured(puzzle: us.Puzzle, name: str, boards: States, seconds: float) -> dict[str, Any]:
+def measured(puzzle: us.Puzzle, name: str, boards: States, walk: int | None, seconds: float) -> dict[str, Any]:
     heuristic = us.heuristic(puzzle, name)
     solve_by_deepening(puzzle, puzzle.table.goals[:1], heuristic, SearchOptions())
     began = time.process_time()
@@ -52,6 +52,7 @@ def measured(puzzle: us.Puzzle, name: str, boards: States, seconds: float) -> di
         "kind": "networks" if isinstance(heuristic, LearnedPatterns) else "tables",
         "bytes": bytes_of(puzzle, name, heuristic),
         "boards": len(boards),
+        "walk": walk,
         "stopped": sum(result.status is not Status.SOLVED for result in results),
         "mean h": float(heuristic(boards).mean()),
         "mean cost": sum(result.cost or 0 for result in results) / len(boards),
@@ -117,7 +118,7 @@ def main() -> None:
     puzzle = us.puzzle(arguments.puzzle)
     boards = boards_of(puzzle, arguments.boards, arguments.walk, arguments.seed)
     for name in arguments.heuristics.split(","):
-        print(json.dumps(measured(puzzle, name, boards, arguments.seconds)), flush=True)
+        print(json.dumps(measured(puzzle, name, boards, arguments.walk, arguments.seconds)), flush=True)
     return None
 
 

@@ -61,7 +61,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("arguments", "parts"),
     [
         (["puzzles", "--check", f"{ODD}/p.toml"], [f"\n{ODD}/p.toml is a valid puzzle file.\n", "[/b] [x] :cat:", "<cat>"]),
-        (["puzzles", f"{ODD}/p.toml"], ["discs: [/b] [x]"]),
+        (["puzzles", f"{ODD}/p.toml"], ['discs: what its file says: "[/b] [x]']),
         (["oracle", f"{ODD}/p.toml"], ["3 states"]),
         (["solve", f"{ODD}/p.toml", "back"], ["<cat> cost 1"]),
         (["solve", f"{ODD}/p.toml", "back", "--show"], ["1. <cat>"]),

@@ -112,7 +112,8 @@ def _on_patterns(puzzle: Problem, name: str, patterns: str) -> Recipe:
         there = " and ".join(PATTERN_RECIPES)
         raise UndershootError(f'the recipe "{name}" is for whole states; on patterns there are {there}')
     depth = deepest(puzzle.table, _everywhere(puzzle))
-    curriculum = Curriculum(first_depth=depth, max_depth=depth, interval=2000)
+    # Walks have any length up to the deepest; nothing grows.
+    curriculum = Curriculum(first_depth=1, max_depth=depth, interval=2000)
     return replace(Recipe(puzzle.name, patterns=patterns, curriculum=curriculum), **PATTERN_RECIPES[name])
 
 

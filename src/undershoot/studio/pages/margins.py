@@ -31,6 +31,7 @@ class Margins:
     def __init__(self, studio: Studio, names: list[str], bundle: str) -> None:
         self.studio = studio
         self.jobs: list[Job] = []
+        self.widths = ""  # until the bundle has been read
         if bundle not in names and RUNS + bundle in names:
             bundle = RUNS + bundle
         with box("us-row").style("align-items: flex-end"):
