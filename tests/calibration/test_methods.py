@@ -118,7 +118,7 @@ def test_too_few_labels_are_refused_with_how_many_are_needed() -> None:
     with pytest.raises(us.UndershootError, match="no group of"):
         grouped(evidence([0.0] * 50), 0.05, 0.95)
     for alpha, confidence in ((0.0, 0.9), (1.0, None), (0.1, 1.0)):
-        with pytest.raises(us.UndershootError, match="allowed are numbers between 0 and 1"):
+        with pytest.raises(us.UndershootError, match="allowed are numbers"):
             conformal(evidence([0.0] * 50), alpha, confidence)
 
 
@@ -248,7 +248,7 @@ def test_states_expanded_by_search_are_drawn_one_a_search_from_what_it_expanded(
         expected = 8000 / len(counts)
         assert stats.chi2.sf(sum((c - expected) ** 2 / expected for c in counts.values()), len(counts) - 1) > 1e-4
     drawn = draw(puzzle, Population.EXPANDED, LabelSource.EXACT, 50, 1)
-    assert "expanded by A* with base" in drawn.population
+    assert "expanded by A* with base (Manhattan) from" in drawn.population
 
 
 def distances_from(puzzle: Puzzle, start: States, states: States) -> AnyArray:

@@ -80,6 +80,10 @@ def scores_of_space(network: LearnedHeuristic, distances: DistanceTable, threads
     return result
 
 
+LEAST_RATE = 1e-9
+"""Of violations, that can be asked for."""
+
+
 def order_statistic(method: str, scores: AnyArray, alpha: float, confidence: float | None) -> float:
     """The smallest of the scores that, as a margin, leaves at most `alpha` of the population above it.
 
@@ -96,7 +100,7 @@ def order_statistic(method: str, scores: AnyArray, alpha: float, confidence: flo
         ranks = np.arange(1, n + 1)
         good = stats.beta.cdf(alpha, n - ranks + 1, ranks) >= confidence
         k = int(ranks[good][0]) if good.any() else n + 1
-        needed = math.ceil(math.log(1 - confidence) / math.log(1 - alpha) - 1e-9)
+        needed = math.ceil(math.log(1 - confidence) / math.log1p(-alpha) - 1e-9)
     if k > n:
         how = "on average" if confidence is None else f"with confidence {confidence}"
         raise UndershootError(f"`{method}` has {n:,} labels; for a rate of at most {alpha} {how} it needs {needed:,} (--n)")
@@ -104,7 +108,7 @@ def order_statistic(method: str, scores: AnyArray, alpha: float, confidence: flo
 
 
 def _check(alpha: float, confidence: float | None) -> None:
-    if not 0 < alpha < 1:
-        raise UndershootError(f"--alpha is {alpha}; allowed are numbers between 0 and 1, without them")
+    if not LEAST_RATE <= alpha < 1:
+        raise UndershootError(f"--alpha is {alpha}; allowed are numbers from {LEAST_RATE:g} to below 1")
     if confidence is not None and not 0 < confidence < 1:  # groups share one out, and may come above the highest
         raise UndershootError(f"the --confidence is {confidence}; allowed are numbers between 0 and 1, without them")

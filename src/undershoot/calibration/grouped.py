@@ -6,7 +6,7 @@ import numpy as np
 
 from undershoot.arrays import AnyArray
 from undershoot.calibration.calibrator import DRAWN, Calibrator, Fitted, Wanted
-from undershoot.calibration.evidence import MOST_GROUPS, Evidence, of_states, order_statistic
+from undershoot.calibration.evidence import LEAST_RATE, MOST_GROUPS, Evidence, of_states, order_statistic
 from undershoot.calibration.populations import LabelSource
 from undershoot.errors import UndershootError
 from undershoot.guarantees import Guarantee, Standing
@@ -31,11 +31,11 @@ def grouped(evidence: Evidence, alpha: float, confidence: float | None) -> tuple
         try:
             margins[g] = order_statistic("grouped", scores[group == g], alpha, each)
         except UndershootError:
-            if not 0 < alpha < 1 or not 0 < confidence < 1:
+            if not LEAST_RATE <= alpha < 1 or not 0 < confidence < 1:
                 raise
     fitted = sum(margin < math.inf for margin in margins)
     if not fitted:
-        needed = math.ceil(math.log(1 - each) / math.log(1 - alpha))
+        needed = math.ceil(math.log(1 - each) / math.log1p(-alpha))
         raise UndershootError(
             f"`grouped` finds no group of at least {needed:,} labels among {len(scores):,}; draw more with --n"
         )

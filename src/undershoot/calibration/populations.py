@@ -9,7 +9,7 @@ import numpy as np
 from undershoot.arrays import States
 from undershoot.calibration.proofs import prove
 from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
-from undershoot.guarantees import Heuristic, LabelKind, Labels
+from undershoot.guarantees import LabelKind, Labels
 from undershoot.heuristics import wording
 from undershoot.heuristics.analytic import base
 from undershoot.kernels.cpu import is_goal, unpack
@@ -66,15 +66,14 @@ def draw(
     count: int,
     seed: int,
     depths: tuple[int, ...] | None = None,
-    heuristic: Heuristic | None = None,
     threads: int = 1,
 ) -> Sample:
     """`count` states, before goals are left out.
 
-    depths: of scrambles; None for 1 to 10, as far as the puzzle has them. heuristic: of the searches for EXPANDED; None for
-    base. threads: for searches. Where true costs come from searches and some are stopped, all labels are lower bounds.
+    depths: of scrambles; None for 1 to 10, as far as the puzzle has them. threads: for searches. Where true costs come from
+    searches and some are stopped, all labels are lower bounds.
     """
-    name, states, walked = draw_states(puzzle, population, count, seed, depths, heuristic)
+    name, states, walked = draw_states(puzzle, population, count, seed, depths)
     if source is LabelSource.SCRAMBLE:
         if walked is None:
             raise UndershootError(f"scramble labels come with scrambles, not with {name}; use --population scrambles")
@@ -93,7 +92,6 @@ def draw_states(
     count: int,
     seed: int,
     depths: tuple[int, ...] | None = None,
-    heuristic: Heuristic | None = None,
 ) -> tuple[str, States, Scrambles | None]:
     """What the population is called, `count` states, and how they were scrambled if they were; see `draw`."""
     if depths is None:
@@ -110,7 +108,7 @@ def draw_states(
         walked = scramble(puzzle.table, drawn, stream(seed, Purpose.FIT_WALKS))
         states, name = walked.states, wording.scrambles(depths)
     elif population is Population.EXPANDED:
-        states, name = _expanded(puzzle, heuristic or base(puzzle), count, seed)
+        states, name = _expanded(puzzle, count, seed)
     else:
         states, name = uniform(puzzle, count, stream(seed, Purpose.FIT_UNIFORM)), wording.UNIFORM
     return name, states, walked
@@ -173,8 +171,8 @@ def _true_costs(puzzle: Problem, states: States, farthest: int | None, threads: 
     return labels_of_searches(prove(puzzle, states, threads))
 
 
-def _expanded(puzzle: Problem, heuristic: Heuristic, count: int, seed: int) -> tuple[States, str]:
+def _expanded(puzzle: Problem, count: int, seed: int) -> tuple[States, str]:
     starts = uniform(puzzle, count, stream(seed, Purpose.FIT_STARTS))
     options = SearchOptions(max_expanded=SEARCH_BUDGET)
-    batch = astar_batch(puzzle, starts, heuristic, options, draw_expanded=stream(seed, Purpose.FIT_EXPANDED))
-    return batch.expanded_states, wording.expanded(heuristic.name, SEARCH_BUDGET)
+    batch = astar_batch(puzzle, starts, base(puzzle), options, draw_expanded=stream(seed, Purpose.FIT_EXPANDED))
+    return batch.expanded_states, wording.expanded(puzzle.base_heuristic.name, SEARCH_BUDGET)

@@ -11,7 +11,7 @@ from undershoot.experiments.instances import Instances
 from undershoot.experiments.spreading import searching
 from undershoot.experiments.store import table_bytes
 from undershoot.files import check_writable, written_atomically
-from undershoot.guarantees import Heuristic
+from undershoot.guarantees import Heuristic, Standing
 from undershoot.puzzles.puzzle import Puzzle
 from undershoot.search.astar import Batch
 from undershoot.search.options import SearchOptions
@@ -93,9 +93,10 @@ def compare(
 
             batches.append(search(instances.states, heuristic, report))
     everyone = [all(batch.results[i].cost is not None for batch in batches) for i in range(len(instances.states))]
-    bounds = [max(batch.results[i].lower_bound for batch in batches) for i in range(len(instances.states))]
     check_agreement(heuristics, batches)
-    summaries = [_summary(h, batch, everyone, bounds) for h, batch in zip(heuristics, batches, strict=True)]
+    summaries = [
+        _summary(h, batch, everyone, _bounds(h, heuristics, batches)) for h, batch in zip(heuristics, batches, strict=True)
+    ]
     records = [
         {
             "puzzle": puzzle.name,
@@ -115,6 +116,20 @@ def compare(
                 message = f"instance {i + 1} is said to cost {known}, but {contrary}; correct the file"
                 raise WrongKnownCost(message, summaries, records)
     return summaries, records
+
+
+def _bounds(mine: Heuristic, heuristics: list[Heuristic], batches: list[Batch]) -> list[int]:
+    """The best lower bound of each instance that rests on nothing but what is said beside this heuristic."""
+    those = [batch for one, batch in zip(heuristics, batches, strict=True) if one is mine or not _rests_on(one)]
+    return [
+        max(results, key=lambda result: result.lower_bound).lower_bound
+        for results in zip(*(b.results for b in those), strict=True)
+    ]
+
+
+def _rests_on(heuristic: Heuristic) -> str:
+    """What bounds by it are true provided."""
+    return heuristic.guarantee.provided if heuristic.guarantee.standing is Standing.PROVEN else ""
 
 
 def check_agreement(heuristics: list[Heuristic], batches: list[Batch]) -> None:

@@ -10,10 +10,13 @@ METHODS = ("scramble", "max", "conformal", "grouped", "trajectory", "exhaustive"
 """How margins are fitted, in the order in which people read them."""
 UNIFORM = "uniform states"
 EVERYTHING = "all states"
+FORMULAS = ("zero", "Manhattan", "gap", "lit / 5")
+"""What is called base, by puzzle: a puzzle file has none, whatever puzzle it is like."""
 NUMBER = r"\d{1,3}(?:,?\d{3}){0,4}"
 POPULATION = re.compile(
     rf"{UNIFORM}|{EVERYTHING}(?: within {NUMBER} of the goal)?|scrambles {NUMBER}(?:\.\.{NUMBER}|(?:, {NUMBER})*), no undo"
-    rf"|states expanded by A\* with base from {UNIFORM}, within {NUMBER} expansions, one a search"
+    rf"|states expanded by A\* with base \((?:{'|'.join(map(re.escape, FORMULAS))})\) from {UNIFORM}, "
+    rf"within {NUMBER} expansions, one a search"
 )
 
 
@@ -29,11 +32,11 @@ def scrambles(depths: tuple[int, ...]) -> str:
     return f"scrambles {shown}, no undo"
 
 
-def expanded(guide: str, budget: int) -> str:
-    """One state of each search with this heuristic, within so many expansions."""
-    return f"states expanded by A* with {guide} from {UNIFORM}, within {budget:,} expansions, one a search"
+def expanded(formula: str, budget: int) -> str:
+    """One state of each search with base, which is this formula, within so many expansions."""
+    return f"states expanded by A* with base ({formula}) from {UNIFORM}, within {budget:,} expansions, one a search"
 
 
 def is_population(text: str) -> bool:
-    """Whether one of the functions above writes this, with `base` as the guide; or nothing, where there is none."""
+    """Whether one of the functions above writes this, or nothing, where there is none."""
     return not text or POPULATION.fullmatch(text) is not None

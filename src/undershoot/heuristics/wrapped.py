@@ -127,4 +127,5 @@ def wrap(puzzle: Problem, function: Callable[[States], Any], name: str | None = 
         raise UndershootError(f"the name of a heuristic is one line of text; {what_came(name)} came")
     # That it was checked says nothing if it then says something else.
     same = f"the function {name} says the same of equal states, whenever and in whatever batch it is asked"
+    same += ", whatever it was asked before"
     return WrappedHeuristic(puzzle, function, name, Guarantee(Standing.NONE, provided=same))

@@ -2,12 +2,15 @@
 
 import dataclasses
 import os
+import secrets
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, overload
+
+from scipy import stats
 
 from undershoot import trust
 from undershoot.bundles.bundle import CERTIFICATE, CONFIG, Bundle, check_replaceable
@@ -19,7 +22,7 @@ from undershoot.calibration.populations import LabelSource, Population, Sample, 
 from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError
 from undershoot.experiments.figures import landscapes
 from undershoot.files import check_writable, contents_digest
-from undershoot.guarantees import Heuristic, LabelKind
+from undershoot.guarantees import Guarantee, Heuristic, LabelKind, Subject
 from undershoot.heuristics.analytic import base
 from undershoot.heuristics.calibrated import FLOAT_MARGIN, CalibratedHeuristic, Calibration
 from undershoot.heuristics.survey import survey
@@ -29,6 +32,8 @@ from undershoot.puzzles.problem import Problem
 from undershoot.trust import Passed
 from undershoot.workflows.conversion import in_whole_numbers
 
+REFUTED = 1e-9
+"""The probability at which a trial counts as contrary to a rate."""
 Progress = Callable[[int, str, int | None], None]
 """Called with how much is done, what is being done, and how much there is in all."""
 
@@ -142,15 +147,31 @@ def calibrate(
 
 
 def _calibrate_function(function: WrappedHeuristic, fit: Calibrator, wanted: Wanted) -> Calibrated:
-    wanted = dataclasses.replace(wanted, seed=private_seed_of(function, wanted.seed))
+    wanted = dataclasses.replace(wanted, seed=fresh_seed(wanted.seed))
     function.ask_again(wanted.seed, FLOAT_MARGIN / 2)
     heuristic = CalibratedHeuristic(function, fit(function, wanted))
-    return Calibrated(heuristic, try_out(heuristic, fit.tried_on or wanted.population, wanted))
+    done = Calibrated(heuristic, try_out(heuristic, fit.tried_on or wanted.population, wanted))
+    _check_trial(heuristic.calibration.guarantee, done.trial)
+    return done
 
 
-def private_seed_of(function: WrappedHeuristic, seed: int) -> int:
-    """For what is drawn to judge a function: by its name, since it has no checksum."""
-    return trust.private_seed(seed, f"{function.fingerprint} {function.name}")
+def fresh_seed(seed: int) -> int:
+    """For what is drawn to judge a function: another one each time. It has no checksum, and may have been made for what another
+    one of its name was asked."""
+    return trust.private_seed(seed, secrets.token_hex(16))
+
+
+def _check_trial(guarantee: Guarantee, trial: Trial) -> None:
+    """Refuse a rate that fresh states of the same population refute: a function may change with what it is asked."""
+    rate = guarantee.violation_rate
+    if guarantee.confidence is None or guarantee.subject is not Subject.STATES or rate is None or trial.violation_rate is None:
+        return
+    over = round(trial.violation_rate * trial.tested)
+    if trial.tested_on == guarantee.population and stats.binom.sf(over - 1, trial.tested, rate) < REFUTED:
+        raise UndershootError(
+            f"the function overestimates {over:,} of {trial.tested:,} fresh states, which a rate of at most {rate:.3g} all but "
+            "rules out: it depends on what it was asked before, so nothing is known of it"
+        )
 
 
 def _place(folder: Path, out: Path | None) -> Path:

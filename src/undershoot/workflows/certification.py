@@ -26,7 +26,7 @@ from undershoot.heuristics.wrapped import WrappedHeuristic
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.oracles.cache import oracle
 from undershoot.puzzles.problem import MOST_STATES
-from undershoot.workflows.calibration import private_seed_of
+from undershoot.workflows.calibration import fresh_seed
 
 Progress = Callable[[int, str, int | None], None]
 """Called with how much is done, what is being done, and how much there is in all."""
@@ -187,7 +187,7 @@ def _check_function(heuristic: Function, ball: int | None, sample: int | None, s
         raise UndershootError(
             f"{heuristic.name} is a network; give the path of its bundle, which is checked as it is written there"
         )
-    seed = private_seed_of(function, seed)
+    seed = fresh_seed(seed)
     function.ask_again(seed, 0.0 if function is heuristic else FLOAT_MARGIN / 2)
     found = _findings(heuristic, ball, sample, seed, progress)
     result = Checked(heuristic, found, sample is not None)

@@ -22,7 +22,7 @@ from undershoot.oracles.distance_table import DistanceTable
 from undershoot.puzzles.problem import Problem
 from undershoot.search.astar import astar_batch
 from undershoot.search.options import SearchOptions
-from undershoot.workflows.calibration import Progress, margins_in_json, private_seed_of
+from undershoot.workflows.calibration import Progress, fresh_seed, margins_in_json
 from undershoot.workflows.conversion import in_whole_numbers
 
 INSTANCES, MOST_EXPANDED = 1000, 20_000
@@ -62,11 +62,11 @@ def compare_methods(
             raise UndershootError(
                 f"the heuristic {subject.name} is a function and cannot be converted; leave whole_numbers out"
             )
-        network, seed = subject, private_seed_of(subject, wanted.seed)
+        network, seed = subject, fresh_seed(wanted.seed)
     else:
         bundle = read_bundle(subject, with_calibration=False)
         bundle = in_whole_numbers(bundle, wanted.seed) if whole_numbers else bundle
-        network, seed = bundle.raw, trust.private_seed(wanted.seed, bundle.network_digest)
+        network, seed = bundle.raw, trust.private_seed(wanted.seed, f"{bundle.network_digest} compared")
     wanted = dataclasses.replace(wanted, seed=seed)
     distances = whole_space(network.puzzle, "--compare")
     rows = []
