@@ -11,6 +11,7 @@ import numpy as np
 
 from undershoot.arrays import States
 from undershoot.errors import UndershootError, cannot
+from undershoot.heuristics import wording
 from undershoot.kernels.scrambles import ScrambleRule, scramble
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.puzzles.problem import MOST_STATES
@@ -61,8 +62,7 @@ def scrambled_instances(
     if len(depths) * per_depth > MOST_STATES:
         raise UndershootError(f"{len(depths) * per_depth:,} scrambles were asked for; allowed are at most {MOST_STATES:,}")
     walked = scramble(puzzle.table, np.repeat(depths, per_depth), _seed(seed, purpose), ScrambleRule.PROPER)
-    shown = f"{depths[0]}..{depths[-1]}" if len(depths) > 1 else str(depths[0])
-    name = f"proper scrambles of depth {shown}, {per_depth} each, seed {seed}"
+    name = f"{wording.scrambles(tuple(depths))}, {per_depth} each, seed {seed}"
     return Instances(name, walked.states, (None,) * len(walked.states))
 
 
