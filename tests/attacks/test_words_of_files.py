@@ -73,6 +73,14 @@ def test_a_summary_is_shown_as_what_the_file_says(tmp_path: Path) -> None:
     assert "what its file says" not in undershoot("puzzles", "tiles-2x3").stdout
 
 
+def test_a_file_of_instances_is_called_a_file_whatever_its_name(tmp_path: Path) -> None:
+    (tmp_path / "uniform states, seed 0").write_text("2: D D\n")
+    bench = ("bench", "tiles-3x3", "--heuristics", "base", "--instances", "uniform states, seed 0")
+    shown = " ".join(undershoot(*bench, folder=tmp_path).stdout.split())
+    assert "1 instances (file uniform states, seed 0)" in shown
+    assert json.loads(undershoot(*bench, "--json", folder=tmp_path).stdout)["population"] == "file uniform states, seed 0"
+
+
 def test_no_rate_is_told_of_seconds_that_a_file_claims(tmp_path: Path) -> None:
     puzzle = us.puzzle("tiles-2x3")
     table = us.oracle(puzzle, cache_dir=tmp_path)

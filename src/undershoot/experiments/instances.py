@@ -98,7 +98,8 @@ def read_instances(puzzle: Puzzle, path: Path) -> Instances:
         costs.append(int(known[1]) if known else None)
     if not states:
         raise UndershootError(f"{path} holds no instances; write one state a line")
-    return Instances(path.name, np.array(states, dtype=np.uint8), tuple(costs))
+    named = "standard input" if str(path) == "-" else f"file {path.name}"
+    return Instances(named, np.array(states, dtype=np.uint8), tuple(costs))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
