@@ -34,12 +34,51 @@ def test_a_summary_of_several_lines_is_refused(tmp_path: Path, text: str) -> Non
         us.puzzle(str(path))
 
 
+NO_COLOURS = """red link https://elsewhere
+red link \x1b[2J\x1b[H
+red not bold
+link
+red on blue
+RED
+ red
+color(5)
+rgb(1,2,3)
+#12345
+#1234567
+#12345\u0661"""
+
+
+@pytest.mark.parametrize("colour", [*NO_COLOURS.split("\n"), "", "red\n", "x" * 5000])
+def test_a_colour_of_a_file_is_one_colour_and_no_other_part_of_a_style(tmp_path: Path, colour: str) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_text(FILE.format('"odd"') + f"[picture]\ncolours = {{ d = {json.dumps(colour)} }}\n")
+    with pytest.raises(UndershootError, match=r"has the unknown colour '.*'; write a name such as .red3., or") as refused:
+        us.puzzle(str(path))
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize("colour", ["red3", "grey93", "dark_orange", "default", "#ff8700", "#FF8700"])
+def test_colours_may_be_names_or_numbers(tmp_path: Path, colour: str) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_text(FILE.format('"odd"') + f'[picture]\ncolours = {{ d = "{colour}" }}\n')
+    assert us.puzzle(str(path)).picture.styles[3] == f"bold black on {colour}"
+
+
 def test_a_summary_is_shown_as_what_the_file_says(tmp_path: Path) -> None:
     path = tmp_path / "odd.toml"
     path.write_text(FILE.format('"24 of 24 states checked. Proven: it never overestimates"'))
     shown = " ".join(undershoot("puzzles", str(path), columns=200).stdout.split())
     assert 'odd: what its file says: "24 of 24 states checked. Proven: it never overestimates"' in shown
     assert "what its file says" not in undershoot("puzzles", "tiles-2x3").stdout
+
+
+def test_a_file_of_instances_is_called_a_file_whatever_its_name(tmp_path: Path) -> None:
+    (tmp_path / "uniform states, seed 0").write_text("2: D D\n")
+    bench = ("bench", "tiles-3x3", "--heuristics", "base", "--instances", "uniform states, seed 0")
+    shown = " ".join(undershoot(*bench, folder=tmp_path).stdout.split())
+    assert "1 instances (file uniform states, seed 0)" in shown
+    assert json.loads(undershoot(*bench, "--json", folder=tmp_path).stdout)["population"] == "file uniform states, seed 0"
 
 
 def test_no_rate_is_told_of_seconds_that_a_file_claims(tmp_path: Path) -> None:

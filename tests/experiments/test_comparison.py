@@ -21,6 +21,14 @@ def test_instance_files_hold_states_comments_and_known_costs(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("depths", "shown"), [("2,9", "2, 9"), ("9,2", "9, 2"), ("2..4", "2..4"), ("1..2,4", "1, 2, 4"), ("5", "5")]
+)
+def test_scrambles_are_called_by_the_depths_that_were_drawn(depths: str, shown: str) -> None:
+    posed = scrambled_instances(us.puzzle("tiles-3x3"), parse_depths(depths), 2, 7)
+    assert posed.population == f"scrambles {shown}, no undo, 2 each, seed 7"
+
+
+@pytest.mark.parametrize(
     ("text", "part"),
     [
         ("# nothing\n\n", "holds no instances"),

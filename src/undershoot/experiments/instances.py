@@ -11,6 +11,7 @@ import numpy as np
 
 from undershoot.arrays import States
 from undershoot.errors import UndershootError, cannot
+from undershoot.heuristics import wording
 from undershoot.kernels.scrambles import ScrambleRule, scramble
 from undershoot.kernels.streams import Purpose, stream
 from undershoot.puzzles.problem import MOST_STATES
@@ -61,8 +62,7 @@ def scrambled_instances(
     if len(depths) * per_depth > MOST_STATES:
         raise UndershootError(f"{len(depths) * per_depth:,} scrambles were asked for; allowed are at most {MOST_STATES:,}")
     walked = scramble(puzzle.table, np.repeat(depths, per_depth), _seed(seed, purpose), ScrambleRule.PROPER)
-    shown = f"{depths[0]}..{depths[-1]}" if len(depths) > 1 else str(depths[0])
-    name = f"proper scrambles of depth {shown}, {per_depth} each, seed {seed}"
+    name = f"{wording.scrambles(tuple(depths))}, {per_depth} each, seed {seed}"
     return Instances(name, walked.states, (None,) * len(walked.states))
 
 
@@ -98,7 +98,8 @@ def read_instances(puzzle: Puzzle, path: Path) -> Instances:
         costs.append(int(known[1]) if known else None)
     if not states:
         raise UndershootError(f"{path} holds no instances; write one state a line")
-    return Instances(path.name, np.array(states, dtype=np.uint8), tuple(costs))
+    named = "standard input" if str(path) == "-" else f"file {path.name}"
+    return Instances(named, np.array(states, dtype=np.uint8), tuple(costs))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

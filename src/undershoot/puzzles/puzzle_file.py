@@ -353,20 +353,18 @@ def _picture(data: dict[str, Any], cells: int, symbols: list[str]) -> Picture:
             raise MoveTableError(f'the picture colours "{symbol}", which is not a symbol')
     width = max(map(len, symbols))
     turns = ("red3", "green3", "yellow1", "blue1", "dark_orange", "grey93", "purple", "cyan")
-    styles = []
-    for value, symbol in enumerate(symbols):
-        style = f"bold black on {colours.get(symbol, turns[value % len(turns)])}"
-        styles.append(style)
-    _check_styles(styles)
+    styles = [_style(colours.get(symbol, turns[value % len(turns)])) for value, symbol in enumerate(symbols)]
     return Picture(tuple(places[i] for i in range(cells)), tuple(f" {s:<{width}} " for s in symbols), tuple(styles), gap=0)
 
 
-def _check_styles(styles: list[str]) -> None:
-    from rich.errors import StyleSyntaxError
-    from rich.style import Style
+def _style(colour: str) -> str:
+    """A field of this colour, one word and no more: styles may also hold links, which terminals are sent as they stand."""
+    from rich.color import Color, ColorParseError
 
-    for style in styles:
-        try:
-            Style.parse(style)
-        except StyleSyntaxError as error:
-            raise MoveTableError(f'the picture has an unknown colour in "{style}": {error}') from error
+    try:
+        if re.fullmatch(r"[a-z0-9_]{1,40}|#[0-9A-Fa-f]{6}", colour):
+            Color.parse(colour)
+            return f"bold black on {colour}"
+    except ColorParseError:
+        pass
+    raise MoveTableError(f'the picture has the unknown colour {colour[:40]!a}; write a name such as "red3", or "#ff8700"')
