@@ -21,6 +21,7 @@ from undershoot.bundles.bundle import FLOAT
 from undershoot.bundles.reading import read_bundle
 from undershoot.errors import UndershootError
 from undershoot.experiments import spreading
+from undershoot.experiments.comparison import write_records
 from undershoot.training.recipe import Curriculum, Recipe
 from undershoot.training.recipes import recipe
 from undershoot.training.runs import Run, read_metrics
@@ -135,13 +136,30 @@ def test_a_bundle_is_written_where_a_link_points(run: Path) -> None:
     assert not (run / "bundle").is_symlink()
 
 
-def test_records_are_written_where_a_link_points(tmp_path: Path) -> None:
-    (tmp_path / "there").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "there" / "records")  # which is not there yet
-    for _ in range(2):
-        commands.undershoot("bench", "tiles-2x3", "--random=2", "--out", str(tmp_path / "link"))
-        assert (tmp_path / "link").is_symlink()
-        assert (tmp_path / "there" / "records").read_bytes()[:4] == b"PAR1"
+def test_records_are_not_written_where_a_link_points(tmp_path: Path) -> None:
+    there, link = tmp_path / "there", tmp_path / "link"
+    link.symlink_to(there)
+    bench = ("bench", "tiles-2x3", "--random=2", "--out", str(link))
+    for content in (None, b"mine"):  # which is not there yet, and which is
+        if content is not None:
+            there.write_bytes(content)
+        assert "is a link, and records are not written through links" in commands.undershoot(*bench, code=2).stderr
+        with pytest.raises(UndershootError, match="remove it or choose another place"):
+            write_records(link, [{"cost": 1}])
+        assert link.is_symlink()
+        assert (there.read_bytes() if there.exists() else None) == content
+
+
+def test_records_are_written_to_pipes_and_open_files_as_they_are(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(tmp_path / "pipe", os.O_WRONLY)
+    for path in (tmp_path / "pipe", Path(f"/dev/fd/{writer}")):
+        write_records(path, [{"cost": 1}])
+        assert os.read(reader, 4096)[:4] == b"PAR1"
+    os.close(reader)
+    os.close(writer)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
 def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:

@@ -110,6 +110,18 @@ def test_a_pipe_for_settings_of_pictures_keeps_nobody_waiting(tmp_path: Path) ->
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_a_pipe_for_a_puzzle_file_keeps_nobody_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "link.toml").symlink_to("/dev/zero")
+    for name in ("pipe.toml", "link.toml"):
+        code = f"import undershoot as us\ntry: us.puzzle({name!r})\nexcept us.UndershootError as error: print(error)"
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=20
+        )
+        assert done.stdout == f"cannot read the puzzle file {name}: it is a pipe or a device; give the path of a file\n"
+
+
 def test_what_is_said_of_a_state_without_a_solution_is_true_of_every_search() -> None:
     """IDA* does not expand every reachable state, and a table may say that one is dead before anything is expanded."""
     assert Status.UNSOLVABLE.sentence == "no sequence of moves reaches the goal: nothing is left to search"

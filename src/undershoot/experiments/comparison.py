@@ -1,5 +1,6 @@
 """The same instances for several heuristics."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -186,6 +187,7 @@ def _summary(heuristic: Heuristic, batch: Batch, everyone: list[bool], bounds: l
 def check_records(path: Path) -> None:
     """Refuse a place that no records can be written to, before there are any."""
     try:
+        _check_no_link(path)
         check_writable(path)
     except OSError as error:
         raise cannot(f"write the records {path}", error, "choose another place") from error
@@ -195,7 +197,20 @@ def write_records(path: Path, records: list[dict[str, Any]]) -> None:
     """Parquet, one row a record."""
     data = table_bytes(records)
     try:
-        with written_atomically(path) as file:
+        _check_no_link(path)
+        with written_atomically(path, follow_links=_is_of_the_system(path) or (path.exists() and not path.is_file())) as file:
             file.write(data)
     except OSError as error:
         raise cannot(f"write the records {path}", error) from error
+
+
+def _check_no_link(path: Path) -> None:
+    """Others may have put it there, and what it leads to is not ours to change."""
+    if path.is_symlink() and not _is_of_the_system(path):
+        raise UndershootError(f"{path} is a link, and records are not written through links; remove it or choose another place")
+
+
+def _is_of_the_system(path: Path) -> bool:
+    """Devices and open files, such as /dev/stdout, which are links."""
+    folder = os.path.realpath(path.parent)
+    return folder == "/dev" or folder.startswith("/proc/")

@@ -43,6 +43,8 @@ MAX_GROUP_CELLS = 64  # above, finding the group may take minutes
 def read(path: Path) -> str:
     """What stands in a puzzle file."""
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would never end
+            raise PuzzleFileError(f"cannot read the puzzle file {path}: it is a pipe or a device; give the path of a file")
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise PuzzleFileError(f"cannot read the puzzle file {path}: {error.strerror}") from error
