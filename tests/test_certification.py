@@ -173,7 +173,7 @@ def test_bounds_are_printed_on_the_safe_side() -> None:
     assert "at most 1.334 times" in str(Optimality(OptimalityKind.BOUNDED, factor=4 / 3))
     assert "at most 1.001 times" in str(Optimality(OptimalityKind.BOUNDED, factor=1.00001))
     said = str(Optimality(OptimalityKind.CALIBRATED, probability=1 - 1e-6, population="uniform states"))
-    assert said.startswith("of all uniform states, stopped searches included, at most 0.00000100")
+    assert said.startswith("of all uniform states, at most 0.00000100")
     sampled = Guarantee(Standing.SAMPLED, population="x", violation_rate=0.05, confidence=0.99999, labels=5)
     assert str(sampled) == "overestimates on at most 0.05 of x, with confidence 0.99999 from 5 labels"
 

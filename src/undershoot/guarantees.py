@@ -121,8 +121,8 @@ class Guarantee:
 
     @property
     def solution_probability(self) -> float | None:
-        """1 minus the share of instances that end with a cost above the optimum, over labels and all instances drawn alike,
-        at least; None if nothing is known. A search that a limit stops does not end with a cost."""
+        """1 minus the share of instances that are searched to the end with a cost above the optimum, over labels and all
+        instances drawn alike, at least; None if nothing is known. Of what a limit stops nothing is said."""
         if self.standing is not Standing.SAMPLED or self.subject is not Subject.SOLUTIONS:
             return None
         return max(0.0, 1 - self._average_rate)
@@ -204,9 +204,9 @@ class Optimality:
     factor: float | None = None
     """BOUNDED: the cost is at most this times the optimum."""
     probability: float | None = None
-    """CALIBRATED: at most 1 minus this of the instances of the population end with a cost above the optimum."""
+    """CALIBRATED: at most 1 minus this of the instances of the population are searched to the end with a cost above the optimum."""
     population: str = ""
-    """CALIBRATED: what instances must be drawn from, all of them, also those whose search is stopped by a limit."""
+    """CALIBRATED: what instances must be drawn from, all of them, also those whose search a limit stops."""
     provided: str = ""
     """What it rests on besides, as in the guarantee of the heuristic; without a solution, what the lower bound does."""
 
@@ -220,7 +220,7 @@ class Optimality:
             return "optimal, proven"
         if self.kind is OptimalityKind.CALIBRATED:
             rate = at_most(1 - (self.probability or 0))
-            return f"of all {self.population}, stopped searches included, at most {rate} end with a cost above the optimum"
+            return f"of all {self.population}, at most {rate} are searched to the end with a cost above the optimum"
         if self.kind is OptimalityKind.BOUNDED:
             return f"at most {at_most(self.factor or 1)} times the optimal cost, proven"
         return "nothing is proven about its distance from the optimum"

@@ -19,7 +19,7 @@ from undershoot.pattern_tables import cache
 from undershoot.pattern_tables.making import make_entries
 from undershoot.pattern_tables.packing import AT_ONCE, MOST_HALF, can_pack, pack, packed_size, unpack
 from undershoot.pattern_tables.pattern import Pattern
-from undershoot.pattern_tables.sets import pattern_set
+from undershoot.pattern_tables.sets import default_name, pattern_set
 from undershoot.pattern_tables.tables import PatternTable, fold, make_table
 from undershoot.pattern_tables.verification import WrongPatternTable, verify_entries
 from undershoot.puzzles.pieces import pieces_of
@@ -247,6 +247,7 @@ def test_folding_takes_the_least_over_the_places_of_the_cursor() -> None:
     [
         ("tiles-4x4", "6-6", "tiles-4x4 has 15"),
         ("tiles-4x4", "1 2 / 2 3", "2 would count twice"),
+        ("tiles-4x4", "1 2/2 3", "2 would count twice"),
         ("tiles-4x4", "1 2 99", "no piece of tiles-4x4"),
         ("tiles-4x4", "1 / ", "between slashes"),
         ("tiles-3x4", "6-5+reflected", "no reflection"),
@@ -265,6 +266,23 @@ def test_folding_takes_the_least_over_the_places_of_the_cursor() -> None:
 def test_sets_that_cannot_be_are_refused(name: str, chosen: str, message: str) -> None:
     with pytest.raises(us.UndershootError, match=message):
         pattern_set(us.puzzle(name), chosen)
+
+
+def test_a_board_whose_blank_belongs_inside_has_sets_of_its_own(tmp_path: Path) -> None:
+    def slides(by: int, cells: list[int]) -> str:
+        return ", ".join(f'{cell} = "({cell} {cell + by})"' for cell in cells)
+
+    inner = [cell for cell in range(1, 17) if cell % 4]
+    moves = {"U": slides(4, list(range(1, 13))), "D": slides(-4, list(range(5, 17))), "L": slides(1, inner)}
+    moves["R"] = slides(-1, [cell + 1 for cell in inner])
+    lines = "\n".join(f"{name} = {{ at = {{ {at} }} }}" for name, at in moves.items())
+    path = tmp_path / "centre.toml"
+    path.write_text(f'name = "centre"\ngoal = "1 2 3 4 5 _ 6 7 8 9 10 11 12 13 14 15"\ncursor = "_"\n[moves]\n{lines}\n')
+    puzzle = us.puzzle(path)
+    for name in (default_name(puzzle), "5-5-5", "6-6-3"):
+        chosen = pattern_set(puzzle, name)
+        followed = [p for pattern in chosen.sums[0] for p in pattern.followed]
+        assert sorted(followed) == [p for p in range(16) if p != chosen.pieces.cursor]
 
 
 def test_patterns_that_a_move_may_cost_twice_are_not_added() -> None:

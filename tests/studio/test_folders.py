@@ -56,6 +56,17 @@ def test_names_that_lead_elsewhere_are_refused(name: str, folders: Folders) -> N
             ask(name)
 
 
+def test_a_long_name_is_not_cut_to_the_path_of_a_file(
+    folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for count in range(1, 100):
+        name = f".{'/' * count}secret.toml"
+        assert Path(name).is_file()
+        with pytest.raises(us.UndershootError, match="no puzzle"):
+            folders.puzzle(f"{name}x")
+
+
 def test_links_that_lead_elsewhere_are_refused_and_not_listed(folders: Folders, tmp_path: Path) -> None:
     (folders.runs / "linked").symlink_to(tmp_path / "secret")
     (folders.puzzles / "linked.toml").symlink_to(tmp_path / "secret.toml")

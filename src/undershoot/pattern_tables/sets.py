@@ -263,10 +263,11 @@ def _tiles(puzzle: Problem, pieces: Pieces, name: str) -> tuple[tuple[int, ...],
         raise UndershootError(f"{name} is {sum(sizes)} tiles; {puzzle.name} has {len(tiles)}, in sets of 1 or more")
     columns = int(puzzle.table.landing[0].max())
     known = BY_CELLS.get((cells // columns, columns, name)) if columns else None
-    if known is None:
+    home = None if cursor is None else pieces.cells[cursor][0]
+    if known is None or home not in (0, cells - 1):
         return tuple(tuple(tiles[first:last]) for first, last in pairwise(accumulate(sizes, initial=0)))
     groups = [[int(cell) - 1 for cell in group.split()] for group in known]
-    if cursor is not None and pieces.cells[cursor][0] == 0:  # the blank is first: the same board turned round
+    if home == 0:  # the blank is first: the same board turned round
         groups = [[cells - 1 - cell for cell in group] for group in groups]
     by_cell = {home[0]: p for p, home in enumerate(pieces.cells)}
     return tuple(tuple(sorted(by_cell[cell] for cell in group)) for group in groups)
@@ -363,7 +364,8 @@ def _by_pieces(puzzle: Problem, pieces: Pieces, text: str) -> PatternSet:
             )
         groups.append(tuple(chosen))
     is_sum = adds(puzzle, pieces)
-    twice = [word for word in known if is_sum and text.split().count(word) > 1]
+    followed = [p for group in groups for p in group]
+    twice = [word for word, p in known.items() if is_sum and followed.count(p) > 1]
     if twice:
         raise UndershootError(f"patterns that share a piece cannot be added: every move of {twice[0]} would count twice")
     sums = (tuple(groups),) if is_sum else tuple((group,) for group in groups)

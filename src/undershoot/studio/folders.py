@@ -37,7 +37,8 @@ class Folders:
         """The puzzle of the catalogue, or in the file of this name in the folder of puzzles."""
         if not name.endswith(".toml"):
             try:
-                return catalogue.puzzle(name[:SHOWN])
+                # What is left of a long name must not be one itself, least of all that of a file anywhere.
+                return catalogue.puzzle(name if len(name) <= SHOWN else f"{name[:SHOWN]}...")
             except UnknownPuzzle as error:
                 known, of_paths, _ = str(error).partition(ELSEWHERE)  # a terminal takes paths; here files have names
                 files = "choose one of the list, or the name of a puzzle file, which ends in .toml" if of_paths else ""
