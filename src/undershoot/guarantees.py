@@ -204,7 +204,7 @@ class Optimality:
     factor: float | None = None
     """BOUNDED: the cost is at most this times the optimum."""
     probability: float | None = None
-    """CALIBRATED: at most 1 minus this of the instances of the population are searched to the end with a cost above the optimum."""
+    """CALIBRATED: at most 1 minus this of the population are searched to the end with a cost above the optimum."""
     population: str = ""
     """CALIBRATED: what instances must be drawn from, all of them, also those whose search a limit stops."""
     provided: str = ""

@@ -1,18 +1,16 @@
 """A game: one puzzle, one line of states, and where in it somebody is."""
 
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
-from undershoot.arrays import U8, Bools, States
+from undershoot.arrays import U8, States
 from undershoot.errors import NotAvailable, UndershootError
 from undershoot.puzzles.definitions import definition_of
-from undershoot.puzzles.moves import MoveTable
 from undershoot.puzzles.notation import play
-from undershoot.puzzles.pairs import Pair, classify_pairs
+from undershoot.puzzles.pairs import Pair, Pairs
 from undershoot.puzzles.puzzle import Puzzle
 
 MOST_MOVES = 2000
@@ -176,24 +174,20 @@ def scramble_moves(puzzle: Puzzle, depth: int, seed: int) -> list[str]:
         if depth > table.actions:
             raise UndershootError(f"a scramble of {depth} distinct presses is impossible; this puzzle has {table.actions}")
         return [str(name) for name in random.permutation(names)[:depth]]
-    new = _new_pairs(table)
+    pairs = Pairs(table, table.forward)
     state, moves, before = table.goals[0], list[str](), None
     for _ in range(depth):
         here = int(table.contexts_of(state[None])[0])
-        allowed = table.forward.legal[here] & (True if before is None else new[before])
+        allowed = table.forward.legal[here]
+        if before is not None:  # only of steps that are played, since a file may have thousands
+            allowed = allowed & (pairs.after(*before)[0] == Pair.NEW)
         if not allowed.any():
             break
         step = int(random.choice(np.flatnonzero(allowed)))
-        before, action = (here, step), int(table.forward.action[here, step])
+        before, action = (np.array([here]), np.array([step])), int(table.forward.action[here, step])
         moves.append(str(names[action]))
         state = play(table, state, [action])
     return moves
-
-
-@cache
-def _new_pairs(table: MoveTable) -> Bools:
-    """bool[C, S, S]: whether step y after step x from context c does what no shorter way does."""
-    return np.asarray(classify_pairs(table, table.forward) == Pair.NEW)
 
 
 def _is_goal(puzzle: Puzzle, state: U8) -> bool:
