@@ -172,6 +172,16 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
+def test_a_pipe_where_a_file_belongs_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "store" / "items").mkdir(parents=True)
+    os.mkfifo(tmp_path / "run" / "recipe.toml")
+    os.mkfifo(tmp_path / "store" / "profile.json")
+    train = ("train", "tiles-2x3", "--steps", "10", "--out", str(tmp_path / "run"), "--resume")
+    for command in (train, ("reproduce", "--only", "report", "--out", str(tmp_path / "store"))):
+        assert "it is a pipe or a device" in commands.undershoot(*command, code=2).stderr
+
+
 KILLED = """
 import os, sys
 from pathlib import Path

@@ -60,9 +60,16 @@ def sources_digest() -> str:
     return digest.hexdigest()
 
 
+def is_endless(path: Path) -> bool:
+    """Whether there is a pipe or a device, which nobody would read to its end."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def read_text(path: Path, what: str) -> str:
     """The text of a file, which is `what` in the message if it cannot be read."""
     try:
+        if is_endless(path):
+            raise UndershootError(f"cannot read {what} {path}: it is a pipe or a device; a plain file belongs there")
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise cannot(f"read {what} {path}", error) from error

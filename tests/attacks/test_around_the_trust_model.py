@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import undershoot as us
@@ -103,6 +104,20 @@ def test_costs_that_ida_does_not_count_to_do_not_end_the_others(tmp_path: Path) 
     *_, last = us.improve(puzzle, state, us.heuristic(puzzle, "zero"), options=options)
     assert last.cost == swaps * 65535 > 1 << 20
     assert str(last.optimality) == "optimal, proven"
+
+
+def test_what_is_found_stays_where_costs_are_higher_than_any_search_counts_to(tmp_path: Path) -> None:
+    (tmp_path / "ring.toml").write_text(
+        'name = "ring"\ngoal = "a b c d e f g h i j k l m n o p q r s t u v w x y z"\n[moves]\n'
+        'm = { cycles = "(1 2 3)(4 5 6 7 8)(9 10 11 12 13 14 15)(16 17 18 19 20 21 22 23 24 25 26)", cost = 65535 }\n'
+    )
+    puzzle = us.puzzle(str(tmp_path / "ring.toml"))
+    state = us.scramble(puzzle.table, np.array([300]), 1).states
+    *_, last = us.improve(puzzle, state, us.heuristic(puzzle, "zero"))
+    assert last.status is Status.COST
+    assert last.cost is not None
+    assert last.cost >= 300 * 65535 > last.lower_bound >= 1 << 20
+    assert "higher than searches count to" in last.status.sentence
 
 
 def test_training_writes_through_no_link(tmp_path: Path) -> None:

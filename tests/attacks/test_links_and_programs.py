@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,9 @@ from undershoot.files import contents_digest
 from undershoot.kernels import machine_code
 from undershoot.oracles import cache as distances
 from undershoot.pattern_tables import cache as pattern_cache
+from undershoot.training.runs import Run
 
-TRAIN = ("train", "tiles-2x3", "--recipe", "mse", "--steps", "30")
+TRAIN = ("train", "tiles-2x3", "--recipe", "mse", "--set", "curriculum.interval=10", "--steps", "30")
 LONG_AGO = time.time() - 40 * 86400
 
 
@@ -171,6 +173,27 @@ def test_a_run_whose_checkpoints_are_elsewhere_is_refused(runs: tuple[Path, Path
         (evil / "recipe.toml").unlink(missing_ok=True)
         (evil / ".lock").unlink(missing_ok=True)
     assert contents_digest(precious / "checkpoints") == before
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "bundle", "metrics.jsonl"])
+def test_links_that_come_while_a_run_trains_are_not_followed(
+    name: str, runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    precious, evil = runs
+    saved = Run.save
+
+    def swapped(run: Run, learner: Any, position: Any) -> None:
+        saved(run, learner, position)
+        place = evil / name
+        if place.exists():
+            place.rename(evil / ".aside")
+        place.symlink_to(precious / name)
+
+    monkeypatch.setattr(Run, "save", swapped)
+    before = [contents_digest(folder) for folder in (precious, precious / "checkpoints", precious / "bundle")]
+    said = undershoot(*TRAIN, "--out", str(evil), "--resume", code=2).stderr
+    assert name in said
+    assert [contents_digest(folder) for folder in (precious, precious / "checkpoints", precious / "bundle")] == before
 
 
 @pytest.mark.parametrize("command", [("calibrate", "--method", "exhaustive", "--whole-numbers"), ("certify",), ("check",)])

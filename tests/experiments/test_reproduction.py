@@ -30,7 +30,7 @@ from undershoot.experiments.measures import Columns, expanded, share, shares, sp
 from undershoot.experiments.protocol import PARTS, PROFILES, Profile, items, populations, searches
 from undershoot.experiments.report import make_report
 from undershoot.experiments.runner import run, with_needs
-from undershoot.experiments.store import RECORDS, Store
+from undershoot.experiments.store import RECORDS, Store, table_bytes
 from undershoot.experiments.tables import by_depth, table_one
 from undershoot.experiments.work import TIMED, do
 from undershoot.training.recipes import RECIPES
@@ -425,6 +425,19 @@ def test_every_kind_of_item_says_how_long_it_took(finished: Store, small_items: 
 def test_a_profile_is_plain_values() -> None:
     assert isinstance(PROFILES["quick"], Profile)
     assert json.loads(json.dumps(PROFILES["quick"].to_dict()))["name"] == "quick"
+
+
+@pytest.mark.parametrize("puzzles", [["tiles-3x3", 3], [{"a": 1}, {"a": 1}]])
+def test_records_from_elsewhere_that_are_none_are_named(
+    puzzles: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "store", PROFILES["quick"].to_dict())
+    chosen = [item for part in items(PROFILES["quick"]).values() for item in part if item.kind == "search"]
+    for item, puzzle in zip(chosen, puzzles, strict=False):
+        store.write(item, {RECORDS: table_bytes({"puzzle": [puzzle]}), "seconds.txt": b"1.0"})
+    monkeypatch.setenv("UNDERSHOOT_STATE_DIR", str(tmp_path / "state of another"))
+    with pytest.raises(us.UndershootError, match="did not make and cannot read"):
+        us.reproduce(only=["report"], out=tmp_path / "store")
 
 
 def test_networks_that_this_installation_did_not_make_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,28 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(depth_first.CHUNK, "cpu", 4)
 
 
+STILL = """
+name = "still"
+goals = [{goals}]
+cursor = "_"
+[moves]
+R = {{ at = {{ 2 = "(1 2)", 3 = "(2 3)" }} }}
+L = {{ at = {{ 1 = "(1 2)", 2 = "(2 3)" }} }}
+"""
+
+
+def test_cells_in_which_nothing_moves_belong_to_the_goal(tmp_path: Path) -> None:
+    (tmp_path / "still.toml").write_text(STILL.format(goals='"1 2 _ x y"'))
+    puzzle = us.puzzle(tmp_path / "still.toml")
+    states = np.concatenate([puzzle.parse("1 _ 2 y x"), puzzle.parse("1 _ 2 x y")])
+    there, here = both_ways(puzzle, us.patterns(puzzle, "2"), states)
+    assert [result.status for result in there] == [result.status for result in here] == [Status.UNSOLVABLE, Status.SOLVED]
+    (tmp_path / "still.toml").write_text(STILL.format(goals='"1 2 _ x y", "2 1 _ y x"'))
+    puzzle = us.puzzle(tmp_path / "still.toml")
+    with pytest.raises(us.UndershootError, match="differ in cells that no move changes"):
+        both_ways(puzzle, us.patterns(puzzle, "2"), puzzle.table.goals)
+
+
 @cache
 def posed(name: str, patterns: str) -> tuple[Puzzle, PatternHeuristic, DevicePatterns]:
     puzzle = us.puzzle(name)

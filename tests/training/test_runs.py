@@ -120,6 +120,20 @@ def test_damaged_and_foreign_checkpoints_are_named_and_the_one_before_is_used(tm
         train(puzzle, small(), Run(tmp_path, TILES, small(), resume=True))
 
 
+def test_what_a_checkpoint_from_elsewhere_says_of_itself_is_not_said_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = small(200)
+    ended = train(TILES, plan, Run(tmp_path, TILES, plan)).position
+    again = train(TILES, plan, Run(tmp_path, TILES, plan, resume=True)).position
+    assert ended.solve_rate is not None
+    assert (again.solve_rate, again.solved_depth) == (ended.solve_rate, ended.solved_depth)
+    monkeypatch.setenv("UNDERSHOOT_STATE_DIR", str(tmp_path / "state of another"))
+    with pytest.warns(UserWarning, match="was not written by this installation"):
+        other = train(TILES, plan, Run(tmp_path, TILES, plan, resume=True)).position
+    assert (other.step, other.solve_rate, other.solved_depth) == (200, None, None)
+
+
 def test_a_full_disk_is_reported_and_the_last_checkpoint_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     puzzle = us.puzzle("tiles-2x3")
     run = Run(tmp_path, TILES, small())

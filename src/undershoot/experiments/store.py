@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from undershoot import trust
 from undershoot.errors import UndershootError, cannot
 from undershoot.experiments.items import VOUCHED, Files, Item
-from undershoot.files import check_contents, check_writable, read_json, written_atomically
+from undershoot.files import check_contents, check_writable, is_endless, read_json, written_atomically
 
 if TYPE_CHECKING:
     import pyarrow
@@ -74,6 +74,8 @@ class Store:
         """The files of an item; None if it is not done. One that is damaged is named, and set aside."""
         path = self.path(item)
         try:
+            if is_endless(path):
+                raise UndershootError(f"cannot read {path}: it is a pipe or a device; remove it")
             data = path.read_bytes()
         except FileNotFoundError:
             return None

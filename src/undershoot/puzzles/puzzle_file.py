@@ -10,6 +10,7 @@ import numpy as np
 
 from undershoot.arrays import U8, AnyArray, Bools
 from undershoot.errors import MoveTableError, PuzzleFileError, UndershootError
+from undershoot.files import is_endless
 from undershoot.puzzles.base_heuristics import zero_heuristic
 from undershoot.puzzles.encoding import one_hot
 from undershoot.puzzles.moves import MAX_CELLS, MoveTable
@@ -43,7 +44,7 @@ MAX_GROUP_CELLS = 64  # above, finding the group may take minutes
 def read(path: Path) -> str:
     """What stands in a puzzle file."""
     try:
-        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would never end
+        if is_endless(path):
             raise PuzzleFileError(f"cannot read the puzzle file {path}: it is a pipe or a device; give the path of a file")
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -7,6 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from undershoot.errors import TooDear
 from undershoot.guarantees import Heuristic
 from undershoot.search.glimpses import Glimpse
 from undershoot.search.known import Known, Turns
@@ -48,8 +49,11 @@ class GraphProver:
         if self.known.is_over:
             return
         self._compile()
-        for _, result in _Turns(self, self.memory).run():
-            self._tell(result)
+        try:
+            for _, result in _Turns(self, self.memory).run():
+                self._tell(result)
+        except TooDear:  # the others may go on
+            pass
         self.known.leave(Who.GRAPH)
 
     def _tell(self, result: Result) -> None:

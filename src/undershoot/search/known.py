@@ -56,6 +56,7 @@ class Known:
         self.parity = int(puzzle.cost_parity(start)[0]) if puzzle.has_cost_parity else None
         self.counts = dict.fromkeys(("expanded", "generated", "evaluated", "stored"), 0)
         self.shares = Shares(options.max_expanded, who)
+        self.searching = set(who)
         self.status: Status | None = None
         """How the search ended; None as long as it goes on."""
         self.changed = Condition()
@@ -158,9 +159,12 @@ class Known:
                 self._look_at_clock()
 
     def leave(self, who: Who) -> None:
-        """One of the searches has nothing more to do."""
+        """One of the searches has nothing more to do. IDA* leaves before both bounds meet only if costs are too high for it."""
         with self.changed:
             self.shares.leave(who)
+            self.searching.discard(who)
+            if not self.searching:
+                self.end(Status.COST)
             self.changed.notify_all()
 
     def count(self, who: Who = Who.GUIDED, **more: int) -> None:

@@ -25,13 +25,14 @@ class Status(StrEnum):
     BUDGET = "budget"
     TIME = "time"
     MEMORY = "memory"
+    COST = "cost"
     SEARCHING = "searching"
     """It has not ended: a result on the way, of `improve`."""
 
     @property
     def is_limit(self) -> bool:
         """Whether more of something would have let it go on."""
-        return self in (Status.BUDGET, Status.TIME, Status.MEMORY)
+        return self in (Status.BUDGET, Status.TIME, Status.MEMORY, Status.COST)
 
     @property
     def sentence(self) -> str:
@@ -42,6 +43,7 @@ class Status(StrEnum):
             Status.BUDGET: "stopped at the limit of expansions; raise --max-expanded",
             Status.TIME: "stopped at the limit of time; raise --max-seconds",
             Status.MEMORY: "stopped at the limit of memory, or of 2 billion nodes; raise --max-memory",
+            Status.COST: "stopped since costs are higher than searches count to",
             Status.SEARCHING: "still searching",
         }[self]
 

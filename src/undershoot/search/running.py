@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from undershoot.arrays import F32, I64, U64, AnyArray, States
-from undershoot.errors import UndershootError
+from undershoot.errors import TooDear, UndershootError
 from undershoot.guarantees import Heuristic, Rounding, Standing
 from undershoot.kernels.cpu import is_goal
 from undershoot.kernels.guides import Elsewhere, guide_of, kept_size
@@ -217,7 +217,7 @@ class Searches:
         status = self.workspace.searches["status"][lanes]
         for lane in lanes[status == ws.TOO_DEAR].tolist():
             state = self.puzzle.format(self.starts[self.instance[lane]][None])
-            raise UndershootError(f"costs above {MAX_COST:,} are not searched; they come up from {state}")
+            raise TooDear(f"costs above {MAX_COST:,} are not searched; they come up from {state}")
         for lane in lanes[status == ws.WRONG_VALUE].tolist():
             self._refuse_value_in_loop(lane)
         for lane in lanes[status == ws.NEEDS_HEAP].tolist():

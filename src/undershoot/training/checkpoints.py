@@ -5,7 +5,8 @@ import json
 import math
 import re
 import warnings
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, get_type_hints
 
@@ -14,6 +15,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from undershoot import trust
 from undershoot.arrays import AnyArray
 from undershoot.errors import UndershootError
 from undershoot.files import written_atomically
@@ -79,6 +81,8 @@ def save_checkpoint(folder: Path, recipe: dict[str, Any], learner: Trainee, posi
     }
     metadata = {"format": FORMAT, "recipe": json.dumps(recipe, sort_keys=True), "position": json.dumps(vars(position))}
     metadata["sha256"] = _digest(tensors, metadata)
+    with suppress(trust.Untrusted):  # then nobody knows later who wrote it
+        metadata["signature"] = trust.sign(_statement(metadata["sha256"])).hex()
     with written_atomically(folder / f"step-{position.step:09}.safetensors", follow_links=False) as file:
         file.write(save(tensors, metadata))
     for old in _found(folder)[:-KEPT]:
@@ -138,7 +142,7 @@ def _read(path: Path, recipe: dict[str, Any], size: int) -> tuple[dict[str, AnyA
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, TypeError) as error:
         raise UndershootError(f"the checkpoint {path} is damaged: {error}") from error
-    stated = metadata.pop("sha256", None)
+    stated, signature = metadata.pop("sha256", ""), metadata.pop("signature", "")
     if metadata.get("format") != FORMAT or set(tensors) != set(TENSORS):
         raise UndershootError(f"{path} is no checkpoint of undershoot")
     if stated != _digest(tensors, metadata):
@@ -156,7 +160,27 @@ def _read(path: Path, recipe: dict[str, Any], size: int) -> tuple[dict[str, AnyA
     )
     if not fits or position["step"] != step_of(path) or not _is_possible(Position(**position)):
         raise UndershootError(f"the checkpoint {path} is damaged: it does not say how far the run has come")
-    return tensors, Position(**position)
+    return tensors, _vouched(path, Position(**position), stated, signature)
+
+
+def _statement(digest: str) -> bytes:
+    """That this installation wrote a checkpoint, to be signed."""
+    return f"undershoot wrote the checkpoint {digest}".encode()
+
+
+def _vouched(path: Path, position: Position, digest: str, signature: str) -> Position:
+    """Without what was evaluated, if this installation did not write that."""
+    try:
+        if trust.is_signed(_statement(digest), bytes.fromhex(signature)):
+            return position
+    except ValueError:  # it is no number
+        pass
+    warnings.warn(
+        f"the checkpoint {path} was not written by this installation: what it says of solved scrambles is left out, and its "
+        "seconds are what it says",
+        stacklevel=4,
+    )
+    return replace(position, solve_rate=None, solved_depth=None)
 
 
 def _is_possible(position: Position) -> bool:

@@ -13,7 +13,7 @@ import torch
 from undershoot.bundles.pattern_bundle import write_pattern_bundle
 from undershoot.bundles.pattern_reading import read_pattern_bundle
 from undershoot.errors import UndershootError
-from undershoot.files import copy_folder, free_place
+from undershoot.files import check_contents, copy_folder, free_place
 from undershoot.heuristics.asked_networks import check_askable
 from undershoot.heuristics.pattern_networks import MOST_LEVELS, PatternNetwork
 from undershoot.heuristics.whole_numbers import to_whole_numbers
@@ -215,6 +215,7 @@ def finish(run: Run, trained: TrainedPatterns, command: str) -> tuple[bool, Path
 
     Returns whether it was written, and where the other is.
     """
+    check_contents(run.folder)  # links may have come while it trained
     is_there = run.bundle.exists() and any(run.bundle.iterdir())
     if is_there and _is_of(run.bundle, trained.recipe):
         return False, None

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import IO, Any
 
 from undershoot.errors import UndershootError, cannot
-from undershoot.files import check_contents, naming, written_atomically
+from undershoot.files import check_contents, is_endless, naming, written_atomically
 from undershoot.puzzles.problem import Problem
 from undershoot.training.checkpoints import Position, Trainee, checkpoints, load_checkpoint, save_checkpoint, step_of
 from undershoot.training.recipe import Recipe, read_recipe
@@ -133,6 +133,7 @@ class Run:
 
     def save(self, learner: Trainee, position: Position) -> None:
         """A checkpoint."""
+        check_contents(self.folder)  # links may have come while it trained
         self.checkpoints.mkdir(exist_ok=True)
         save_checkpoint(self.checkpoints, self.identity, learner, position)
 
@@ -151,8 +152,12 @@ class Run:
 
     def _write(self, position: Position, **fields: Any) -> None:
         clock = {"seconds": round(position.seconds, 3), "evaluation_seconds": round(position.evaluation_seconds, 3)}
-        with naming(self.metrics), self.metrics.open("a") as file:
+        with naming(self.metrics), open(self.metrics, "a", opener=_without_links, encoding="utf-8") as file:
             file.write(json.dumps({**fields, **clock}) + "\n")
+
+
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _fixed(recipe: Recipe) -> dict[str, Any]:
@@ -164,6 +169,8 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """The metrics of a run so far; a line that is damaged, or was cut off, is named in a warning and left out."""
     path = folder / "metrics.jsonl"
     try:
+        if is_endless(path):
+            raise UndershootError(f"cannot read the metrics {path}: it is a pipe or a device; remove it")
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
         return []

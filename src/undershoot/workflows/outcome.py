@@ -7,7 +7,7 @@ from pathlib import Path
 from undershoot.bundles.bundle import CALIBRATION, FLOAT, Bundle
 from undershoot.bundles.reading import read_bundle
 from undershoot.errors import UndershootError
-from undershoot.files import contents_digest, copy_folder, free_place, put_back
+from undershoot.files import check_contents, contents_digest, copy_folder, free_place, put_back
 from undershoot.training.runs import Run
 
 
@@ -28,6 +28,7 @@ def write_outcome(run: Run, bundle: Bundle, warn: Callable[[str], None]) -> Outc
 
     What the run itself wrote after fewer steps is not kept, unless something was done to it since.
     """
+    check_contents(run.folder)  # links may have come while it trained
     put_back(run.bundle)
     before = contents_digest(run.bundle)
     is_there, kept = _what_is_there(run, bundle, warn)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from undershoot.errors import UndershootError
 from undershoot.experiments.executors import cluster, processes
+from undershoot.experiments.items import Item
 from undershoot.experiments.protocol import PARTS, PROFILES, Profile, items
 from undershoot.experiments.report import Report, make_report
 from undershoot.experiments.runner import run, with_needs
@@ -80,7 +81,22 @@ def reproduce(
         run(chosen, store, executor, report)
     seconds = time.perf_counter() - began
     everything = list(with_needs(item for part in items(plan).values() for item in part).values())
-    return Reproduced(make_report(store, plan, everything), folder / "report" / "index.html", seconds)
+    return Reproduced(_reported(store, plan, everything), folder / "report" / "index.html", seconds)
+
+
+def _reported(store: Store, plan: Profile, everything: list[Item]) -> Report:
+    """The report; what is no record among what others made is said to be that."""
+    try:
+        return make_report(store, plan, everything)
+    except UndershootError:
+        raise
+    except Exception as error:  # columns of any names and types fail in more ways than can be listed
+        if not store.foreign:
+            raise
+        raise UndershootError(
+            f"{store.folder} holds records that this installation did not make and cannot read ({error}); remove its items, or "
+            "choose another folder with --out"
+        ) from error
 
 
 def _profile(name: str, seeds: int | None) -> Profile:

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from undershoot.arrays import F32, I32, States
-from undershoot.errors import UndershootError
+from undershoot.arrays import F32, I32, I64, States
+from undershoot.errors import NotAvailable, TooDear
 from undershoot.heuristics.device_patterns import NO_VALUE, DevicePatterns
 from undershoot.kernels.cpu import play_path
 from undershoot.kernels.plan import forward_plan
@@ -72,8 +72,10 @@ def deepen_on_device(
 
 
 def instances_of(puzzle: Problem, states: States, heuristic: DevicePatterns, bounds: Sequence[int] | None) -> list["Instance"]:
-    """Those that a table says have no solution are over; a goal stands in for their states."""
-    is_dead = np.isinf(heuristic(states))
+    """Those that a table says have no solution are over; a goal stands in for their states. So are those that differ from every
+    goal where nothing ever moves, which no piece tells."""
+    still = _still_cells(heuristic)
+    is_dead = np.isinf(heuristic(states)) | (states[:, still] != puzzle.table.goals[0, still]).any(axis=1)
     alive = np.where(is_dead[:, None], puzzle.table.goals[:1], states)
     result = [Instance(start) for start in starts_of(puzzle, alive, heuristic, bounds)]
     for number in np.flatnonzero(is_dead).tolist():
@@ -82,9 +84,17 @@ def instances_of(puzzle: Problem, states: States, heuristic: DevicePatterns, bou
 
 
 def check_goals(puzzle: Problem, heuristic: DevicePatterns) -> None:
-    """Refuse tables that say something of a goal."""
+    """Refuse tables that say something of a goal, and goals that pieces do not tell apart."""
     goals = puzzle.table.goals
+    if (goals[:, _still_cells(heuristic)] != goals[0, _still_cells(heuristic)]).any():
+        raise NotAvailable(f"goals of {puzzle.name} differ in cells that no move changes; leave out --device")
     check_claim(puzzle, heuristic, goals, heuristic(goals), np.zeros(len(goals), dtype=np.int64))
+
+
+def _still_cells(heuristic: DevicePatterns) -> I64:
+    """Cells that belong to no piece."""
+    pieces = heuristic.pieces
+    return np.setdiff1d(np.arange(pieces.table.cells), np.concatenate([np.array(home) for home in pieces.cells]))
 
 
 class Instance:
@@ -113,7 +123,7 @@ class Instance:
     def check_bound(self) -> None:
         """Refuse what is too large for the numbers that are used here."""
         if self.bound > MOST_BOUND:
-            raise UndershootError(f"costs above {MOST_BOUND:,} are not searched on a device; search on the cores")
+            raise TooDear(f"costs above {MOST_BOUND:,} are not searched on a device; search on the cores")
 
     def raise_bound(self, least: int) -> None:
         """Everything within the bound was searched; what was cut off passes it by at least this much."""

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from undershoot.arrays import States
+from undershoot.errors import TooDear
 from undershoot.guarantees import Heuristic
 from undershoot.heuristics.device_patterns import DevicePatterns
 from undershoot.search.device.depth_first import Instance, Rounds, check_goals, instances_of
@@ -42,6 +43,9 @@ class DeviceProver:
         try:
             if not instance.is_over:
                 _Proving(self.known, self.heuristic, instance, self.turns).run()
+        except TooDear:  # the others may go on
+            self.known.leave(Who.TREE)
+            return
         finally:
             self.turns.release(Who.TREE)
         if instance.actions is not None:

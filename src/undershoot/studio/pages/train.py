@@ -11,6 +11,7 @@ from typing import Any
 from nicegui import ui
 
 from undershoot.errors import UndershootError
+from undershoot.files import read_text
 from undershoot.puzzles.definitions import definition_of
 from undershoot.studio.elements import Choice, Field, box, button, enable, escaped, figure, markup, said, text
 from undershoot.studio.jobs import Job, Stage
@@ -154,7 +155,7 @@ class Training:
         """With the run that is shown, from its last checkpoint."""
         folders, name = self.studio.folders, self.shown
         try:
-            recipe = tomllib.loads((folders.training_folder(name) / "recipe.toml").read_text("utf-8"))
+            recipe = tomllib.loads(read_text(folders.training_folder(name) / "recipe.toml", "the recipe"))
             puzzle = await asyncio.to_thread(folders.puzzle_called, str(recipe["puzzle"]))
             before = self.studio.trainings.get(name)
             known = {} if before is None else before.arguments
