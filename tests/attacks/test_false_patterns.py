@@ -187,11 +187,11 @@ def test_values_beyond_all_costs_do_not_make_a_puzzle_unsolvable() -> None:
 
 
 def test_many_pieces_are_not_numbered(tmp_path: Path) -> None:
-    ring = " ".join(map(str, range(1, 61)))
-    goal = " ".join(f"s{i}" for i in range(60))
+    ring = " ".join(map(str, range(1, 25)))
+    goal = " ".join(f"s{i}" for i in range(24))
     (tmp_path / "ring.toml").write_text(f'name = "ring"\ngoal = "{goal}"\n[moves]\nA = "({ring})"\nB = "(1 2)"\n')
     puzzle = us.puzzle(tmp_path / "ring.toml")
-    assert us.solve(puzzle, puzzle.parse("A B"), us.patterns(puzzle, "2+2")).cost == 60
+    assert us.solve(puzzle, puzzle.parse("A B"), us.patterns(puzzle, "2+2")).cost == 24
     with pytest.raises(us.UndershootError, match="more arrangements than can be numbered"):
         us.patterns(puzzle, "all")
     assert pattern_set(puzzle).name

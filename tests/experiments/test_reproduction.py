@@ -387,19 +387,16 @@ if __name__ == "__main__":
 """
 
 
-def test_a_run_that_is_killed_twice_goes_on_to_the_same_records(
-    finished: Store, small_items: list[Item], tmp_path: Path
-) -> None:
+def test_a_run_that_is_killed_goes_on_to_the_same_records(finished: Store, small_items: list[Item], tmp_path: Path) -> None:
     script, folder = tmp_path / "killed.py", tmp_path / "store"
     script.write_text(KILLED)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])}
     command = [sys.executable, str(script), str(folder)]
-    for _ in range(2):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
-        assert process.stdout is not None
-        process.stdout.readline()
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
     subprocess.run(command, check=True, capture_output=True, env=environment)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(protocol, "PUZZLES", ("lights-out-3x3",))

@@ -15,6 +15,7 @@ from undershoot.errors import SpaceTooLarge, UndershootError
 from undershoot.pattern_tables.cache import HEADER, cached_bytes, check_room, table_of
 from undershoot.pattern_tables.room import disk_bytes, memory_of
 from undershoot.pattern_tables.sets import default_name, pattern_set
+from undershoot.puzzles.catalogue import from_text
 
 PYRAMINX = str(Path(__file__).parent.parent.parent / "examples" / "pyraminx.toml")
 
@@ -71,6 +72,13 @@ def test_names_of_no_set_get_a_sentence(name: str, says: str) -> None:
     with pytest.raises(UndershootError) as refused:
         pattern_set(us.puzzle("tiles-4x4"), name)
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["all", "corners", "edges"])
+def test_sets_in_a_file_have_names_of_their_own(name: str) -> None:
+    text = f'name = "mine"\ngoal = "a b c"\n[moves]\nL = "(1 2 3)"\n[patterns]\n{name} = "a b"\n'
+    with pytest.raises(UndershootError, match="which every puzzle has already"):
+        from_text(text, "mine.toml")
 
 
 @pytest.mark.parametrize("halves", ["a b z", "a b / b c"])

@@ -76,6 +76,14 @@ def test_a_heuristic_that_overestimates_gives_no_proof() -> None:
         assert result.optimality.kind is not OptimalityKind.CALIBRATED
 
 
+def test_several_threads_keep_to_the_limit_of_seconds_however_short_their_subtrees_are() -> None:
+    puzzle = us.puzzle("cube-3x3")
+    options = SearchOptions(algorithm=Algorithm.IDA, max_seconds=0.3)
+    (result,) = us.solve_many(puzzle, puzzle.sample(1, seed=5), us.heuristic(puzzle, "base"), options, threads=2)
+    assert result.status is Status.TIME
+    assert result.seconds < 4  # it took 15
+
+
 @pytest.mark.parametrize("room", [1, 7, 100_000])
 def test_several_threads_find_the_same_cost_of_one_instance(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("undershoot.search.ida.MOST_SUBTREES", room)  # if they are more, nothing may be left out

@@ -35,6 +35,7 @@ KEYS = {
 }
 MOVE_KEYS = {"cycles", "at", "add", "cost"}
 PICTURE_KEYS = {"rows", "colours"}
+SETS_OF_OURS = ("all", "corners", "edges")
 MAX_POWER = 12
 MAX_SYMBOLS = 256
 LONGEST_SUMMARY = 200
@@ -325,6 +326,8 @@ def _pattern_sets(data: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     for name in listed:
         if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
             raise MoveTableError(f'a set of patterns is called "{name[:40]}"; names are small letters, digits and hyphens')
+        if name in SETS_OF_OURS:
+            raise MoveTableError(f'a set of patterns is called "{name}", which every puzzle has already; choose another name')
     return tuple(listed.items())
 
 

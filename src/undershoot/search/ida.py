@@ -41,8 +41,10 @@ from undershoot.search.options import Algorithm, SearchOptions, check_options
 from undershoot.search.results import Result, Status
 from undershoot.search.threads import spread
 
-FIRST_SLICE, SECONDS_A_SLICE = 20_000, 0.02
+FIRST_SLICE, SECONDS_A_SLICE = 5_000, 0.02
 """Expansions before the clock is looked at, at first, and for how long a slice should run."""
+ALONE = 20_000
+"""Expansions before several threads are worth their while."""
 SUBTREES = 200
 """How many of them a thread should have to choose from, at least."""
 MOST_SUBTREES, MOST_SPLIT = 100_000, 256
@@ -223,7 +225,7 @@ class Deepening:
 
     def _iterate(self, bound: int) -> tuple[int, int]:
         """One iteration; returns the least f, and the least g + h0, that were cut off. The first ones are not worth sharing."""
-        is_short = self.counts["expanded"] < FIRST_SLICE
+        is_short = self.counts["expanded"] < ALONE
         return self._iterate_alone(bound) if self.threads == 1 or is_short else self._iterate_together(bound)
 
     def _tree(self, bound: int) -> Tree:
@@ -259,7 +261,7 @@ class Deepening:
             self._look_at_limits(progress["status"] == SEARCHING)
             if progress["status"] == SEARCHING:  # otherwise it was shorter than a slice
                 slice_size = max(1, min(int(slice_size * SECONDS_A_SLICE / seconds), 100 * slice_size))
-        self.slices[worker] = max(FIRST_SLICE, slice_size)
+        self.slices[worker] = slice_size
 
     def turn(self, worker: int) -> AbstractContextManager[None]:
         """Within it one of the threads searches a slice, where others share that thread."""
@@ -301,13 +303,17 @@ class Deepening:
             return size
 
     def _look_at_limits(self, goes_on: bool) -> None:
-        options = self.options
         if not goes_on or self.actions is not None:
             return
-        if options.max_seconds is not None and time.perf_counter() - self.began > options.max_seconds:
-            self.limit_met = Status.TIME
-        elif options.max_expanded is not None and self.counts["expanded"] >= options.max_expanded:
+        self._look_at_clock()
+        most = self.options.max_expanded
+        if self.limit_met is None and most is not None and self.counts["expanded"] >= most:
             self.limit_met = Status.BUDGET
+
+    def _look_at_clock(self) -> None:
+        limit = self.options.max_seconds
+        if limit is not None and self.actions is None and time.perf_counter() - self.began > limit:
+            self.limit_met = Status.TIME
 
     def _path(self, tree: Tree) -> I32:
         return np.asarray(tree.rows["step"][: int(tree.progress[0]["depth"])], dtype=np.int32)
@@ -329,6 +335,7 @@ class Deepening:
                     path = next(waiting, None)
                 if path is None:
                     break
+                self._look_at_clock()  # subtrees may be shorter than a slice
                 for name in COUNTERS:
                     mine.progress[0][name] = 0
                 plant(mine, self.moves, self.guides[worker], self.start.state, path, length)

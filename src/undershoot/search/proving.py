@@ -6,7 +6,7 @@ from typing import Any
 
 from undershoot.errors import TooDear
 from undershoot.guarantees import Heuristic
-from undershoot.search.depth_first import COUNTERS, NEVER, CutOff
+from undershoot.search.depth_first import NEVER, CutOff
 from undershoot.search.ida import SECONDS_A_SLICE, Deepening, Start
 from undershoot.search.known import Known, Turns
 from undershoot.search.options import SearchOptions
@@ -26,11 +26,6 @@ class Prover(Deepening):
         """heuristic: never overestimates. turns: of those that share its first thread."""
         super().__init__(known.puzzle, start, heuristic, guide, SearchOptions(), threads, cut, Event())
         self.known, self.turns, self.bound = known, turns, 0
-
-    def compile(self) -> None:
-        """Compile everything, or fetch it from the cache, so that no limit is charged for it."""
-        self._iterate_alone(-1)
-        self.counts = dict.fromkeys(COUNTERS, 0)
 
     def prove(self) -> None:
         """Search until both bounds meet, a limit strikes, or it turns out that there is no solution."""
