@@ -17,6 +17,7 @@ from undershoot.search import ida
 from undershoot.search.depth_first import Tree, search_tree
 from undershoot.search.ida import solve_by_deepening
 from undershoot.search.options import Algorithm, SearchOptions
+from undershoot.search.results import Status
 from undershoot.search.solving import choose, search_batch
 
 PYRAMINX = str(Path(__file__).parent.parent.parent / "examples" / "pyraminx.toml")
