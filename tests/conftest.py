@@ -23,6 +23,19 @@ settings.register_profile("seeded", deadline=None, derandomize=True, max_example
 settings.load_profile("seeded")
 
 
+LONG = (
+    *("test_pages", "test_documented_commands", "test_ends", "test_reproduction", "test_train_page", "test_coverage"),
+    *("test_boards", "test_device_best_first", "test_jobs", "test_astar", "test_margins_page", "test_false_patterns"),
+)
+"""Files that take longest: first, so that no process is left alone with one in the end; those of browsers, which mostly wait,
+beside those that compute."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("cache")
