@@ -118,7 +118,7 @@ def heuristic(
     if _is_of_tables(name):
         return _patterns(puzzle, _set_named(puzzle, name, max_memory), progress, device)
     if name in LEARNED:
-        folder = SHIPPED / f"{puzzle.name}{LEARNED[name][0]}"
+        folder = SHIPPED / f"{puzzle.name}{LEARNED[name]}"
         if not folder.exists() or puzzle.definition:
             raise UndershootError(
                 f"no heuristic `{name}` for {puzzle.name} comes with the package; train one: undershoot train PUZZLE"
