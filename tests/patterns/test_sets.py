@@ -73,6 +73,13 @@ def test_names_of_no_set_get_a_sentence(name: str, says: str) -> None:
     assert says in str(refused.value)
 
 
+def test_a_cube_is_not_said_to_have_no_reflection() -> None:
+    with pytest.raises(UndershootError, match=r"\+reflected is for boards with a blank, .* take \+symmetric here"):
+        pattern_set(us.puzzle("cube-3x3"), "corners+6+6+reflected")
+    with pytest.raises(UndershootError, match=r"tiles-2x3 has no reflection that keeps its goal; leave out \+reflected"):
+        pattern_set(us.puzzle("tiles-2x3"), "2-3+reflected")
+
+
 @pytest.mark.parametrize("halves", ["a b z", "a b / b c"])
 def test_sets_in_a_file_are_checked_with_it(halves: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"

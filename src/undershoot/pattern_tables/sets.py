@@ -217,6 +217,8 @@ def _symmetries_of(puzzle: Problem, looks: Sequence[str]) -> tuple[Symmetry | No
         return (None,)
     reflection = _reflection(puzzle)
     if reflection is None:
+        if puzzle.table.cursor is None and _others(puzzle.table):
+            raise NotAvailable(f"+{REFLECTED} is for boards with a blank, and {puzzle.name} has none; take +{SYMMETRIC} here")
         raise NotAvailable(f"{puzzle.name} has no reflection that keeps its goal; leave out +{REFLECTED}")
     return (None, reflection)
 
