@@ -3,10 +3,14 @@
     python benchmarks/pattern_bytes.py tiles-4x4 --heuristics patterns:5-5-5+reflected,learned --boards 100 >> records.jsonl
     python benchmarks/pattern_bytes.py tiles-5x5 --heuristics ... --walk 100 --boards 20 >> records.jsonl
     python benchmarks/pattern_bytes.py --picture docs/pattern-bytes.png < docs/pattern_bytes.jsonl
+    python benchmarks/pattern_bytes.py tiles-5x5 --heuristics ... --unsolved 10 --boards 20
 
 A line of JSON for each heuristic. Boards are uniformly random, or walks of so many moves from the goal that never turn back.
 Bytes are those of the tables as they lie in memory, or of weights, thresholds and lists on disk; seconds are those of the
 processor. A board that takes longer than --seconds is counted as stopped, and the row says how many were.
+
+With --unsolved S boards need not be solved: each heuristic has S seconds of the processor for a board, and what counts is the
+bound that IDA* proves in that time, and how soon it is at a bound that others reach, too.
 """
 
 import argparse
@@ -14,6 +18,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -25,7 +30,7 @@ from undershoot.bundles.pattern_reading import read_pattern_bundle
 from undershoot.heuristics.learned_patterns import LearnedPatterns
 from undershoot.heuristics.patterns import PatternHeuristic
 from undershoot.kernels.scrambles import scramble
-from undershoot.search.ida import solve_by_deepening
+from undershoot.search.ida import Deepening, compile_deepening, cut_off, loop_guide, solve_by_deepening, starts_of
 from undershoot.search.options import SearchOptions
 from undershoot.search.results import Status
 
@@ -60,6 +65,74 @@ def measured(puzzle: us.Puzzle, name: str, boards: States, walk: int | None, sec
         "milliseconds each": 1000 * taken / len(boards),
         "million children a second": children / taken / 1e6,
     }
+
+
+class Timed(Deepening):
+    """IDA* on one thread, of which we know when its bound rose. Seconds, and their limit, are of the processor."""
+
+    seconds: float
+    reached: dict[int, float]
+
+    def _raise_bound(self, lower: int) -> None:
+        super()._raise_bound(lower)
+        now = time.thread_time()
+        if not self.reached:
+            self.first = now
+        self.reached.setdefault(self.lower, now - self.first)
+
+    def _look_at_limits(self, goes_on: bool) -> None:
+        if goes_on and time.thread_time() - self.first > self.seconds:
+            self.limit_met = Status.TIME
+
+
+def bounds_over_time(puzzle: us.Puzzle, board: States, heuristic: Any, seconds: float) -> dict[int, float]:
+    """Which bounds IDA* proves for a board, and after how long each, where it has so many seconds."""
+    (start,) = starts_of(puzzle, board, heuristic, None)
+    guide, options = loop_guide(heuristic), SearchOptions()
+    search = Timed(puzzle, start, heuristic, guide, options, 1, cut_off(puzzle, heuristic), Event())
+    search.seconds, search.reached = seconds, {}
+    search.run()
+    return search.reached
+
+
+def seconds_to_common(reached: list[dict[int, float]]) -> list[float]:
+    """Of searches for one board: when each was at the largest bound that all of them reached."""
+    common = min(max(bounds) for bounds in reached)
+    return [min(taken for bound, taken in bounds.items() if bound >= common) for bounds in reached]
+
+
+def unsolved(puzzle: us.Puzzle, names: list[str], boards: States, many: States, seconds: float) -> list[dict[str, Any]]:
+    """A row for each heuristic. many: boards to take the mean of h over."""
+    heuristics = {name: us.heuristic(puzzle, name) for name in names}
+    for heuristic in heuristics.values():
+        compile_deepening(puzzle, heuristic)
+    # One board after another, so that what else the machine does meets all heuristics alike.
+    searches = [[bounds_over_time(puzzle, board[None], one, seconds) for one in heuristics.values()] for board in boards]
+    of_all = np.array([seconds_to_common(reached) for reached in searches])
+    rows = []
+    for number, (name, heuristic) in enumerate(heuristics.items()):
+        beside = {}
+        for other, other_name in enumerate(names):
+            if other != number:
+                pairs = np.array([seconds_to_common([reached[number], reached[other]]) for reached in searches])
+                sooner = int((pairs[:, 0] < pairs[:, 1]).sum())
+                beside[other_name] = {"mean seconds": pairs.mean(axis=0).tolist(), "sooner on": sooner}
+        rows.append(
+            {
+                "puzzle": puzzle.name,
+                "heuristic": name,
+                "bytes": bytes_of(puzzle, name, heuristic),
+                "mean h": float(heuristic(many).mean()),
+                "of boards": len(many),
+                "boards": len(boards),
+                "mean bound": sum(max(reached[number]) for reached in searches) / len(boards),
+                "in seconds": seconds,
+                "seconds to the bound of all": float(of_all[:, number].mean()),
+                "beside": beside,
+                "bounds": [reached[number] for reached in searches],
+            }
+        )
+    return rows
 
 
 TITLES = {"tiles-4x4": "15-puzzle, 100 uniformly random boards", "tiles-5x5": "24-puzzle, 30 walks of 70 moves"}
@@ -111,13 +184,21 @@ def main() -> None:
     parser.add_argument("--walk", type=int)
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=600.0, help="at most, for a board")
+    parser.add_argument("--unsolved", type=float, metavar="S", help="prove bounds for S seconds a board instead of solving")
+    parser.add_argument("--mean-over", type=int, default=5000, metavar="N", help="boards for the mean of h, with --unsolved")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw records from standard input instead")
     arguments = parser.parse_args()
     if arguments.picture is not None:
         return picture([json.loads(line) for line in sys.stdin if line.strip()], arguments.picture)
     puzzle = us.puzzle(arguments.puzzle)
     boards = boards_of(puzzle, arguments.boards, arguments.walk, arguments.seed)
-    for name in arguments.heuristics.split(","):
+    names = arguments.heuristics.split(",")
+    if arguments.unsolved is not None:
+        many = boards_of(puzzle, arguments.mean_over, arguments.walk, arguments.seed + 1)
+        for row in unsolved(puzzle, names, boards, many, arguments.unsolved):
+            print(json.dumps(row))
+        return None
+    for name in names:
         print(json.dumps(measured(puzzle, name, boards, arguments.walk, arguments.seconds)), flush=True)
     return None
 

@@ -3,7 +3,8 @@
     python benchmarks/patterns.py [PART ...] [--json]
 
 Parts: sliding (the default: IDA* against `sliding.cpp`, which is compiled where g++ is found), threads, seven-eight,
-published, cube, others, one-core, tables. Seconds of the processor on one core unless a row says otherwise, best of three for `sliding`.
+published, cube, others, one-core, tables. Seconds of the processor on one core unless a row says otherwise, best of three
+for `sliding`.
 Tables come from the cache if they are there; `tables` makes them again. `children` counts every state that is made, as
 `generated` does.
 """

@@ -386,3 +386,16 @@ def test_a_full_disk_does_not_cost_the_bundle_that_was_there(run: Path, monkeypa
     assert str(run / "bundle") in done.stderr
     assert contents(run / "bundle") == before
     assert not list(run.glob(".bundle*"))
+
+
+def test_a_refusal_names_the_place_and_not_a_temporary_file_of_it(tmp_path: Path) -> None:
+    place = tmp_path / ("b" * 250)  # there may be such a file, but none with a longer name
+    with pytest.raises(OSError, match="name too long") as met:
+        files.check_writable(place)
+    assert met.value.filename == str(place)
+    with pytest.raises(OSError, match="name too long") as met, files.written_atomically(place):
+        pytest.fail("it wrote")
+    assert met.value.filename == str(place)
+    with pytest.raises(OSError, match="name too long") as met:
+        files.write_folder(place, NEW)
+    assert met.value.filename == str(place)

@@ -387,11 +387,16 @@ def test_settings_of_numba_in_the_working_folder_are_not_read(tmp_path: Path, se
     assert (tmp_path / "thesis.tex").read_text() == "mine"
 
 
-def test_settings_of_numba_that_come_later_are_not_read_either(tmp_path: Path) -> None:
+WRITTEN = "Path('.numba_config.yaml').write_text('chrome_trace: thesis.tex\\ndisable_jit: 1')\n"
+MEANWHILE = f"Path.exists = lambda path: False\n{WRITTEN}"  # after it was looked for, before numba does
+
+
+@pytest.mark.parametrize(("before", "after"), [("", WRITTEN), (MEANWHILE, "")])
+def test_settings_of_numba_that_come_later_are_not_read_either(tmp_path: Path, before: str, after: str) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     program = (
-        "from pathlib import Path\nimport undershoot as us\nimport undershoot.kernels\ntiles = us.puzzle('tiles-2x3')\n"
-        "Path('.numba_config.yaml').write_text('chrome_trace: thesis.tex\\ndisable_jit: 1')\n"
+        f"from pathlib import Path\nexists = Path.exists\n{before}import undershoot as us\nimport undershoot.kernels\n"
+        f"Path.exists = exists\ntiles = us.puzzle('tiles-2x3')\n{after}"
         "import numba\nassert numba.njit(lambda x: x + 1)(1) == 2\nassert not numba.config.DISABLE_JIT\n"
         "print(us.solve(tiles, tiles.parse('1 2 3 / 0 4 5'), us.heuristic(tiles, 'base')).cost)\n"
     )

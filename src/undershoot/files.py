@@ -100,6 +100,17 @@ def naming(path: Path, alias: str | None = None) -> Iterator[None]:
 
 
 @contextmanager
+def _naming_nothing_else(path: Path) -> Iterator[None]:
+    """Errors of the system name `path`, and not the temporary file or folder for it, whose name is random."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
 def written_atomically(path: Path, follow_links: bool = True) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path` that takes its name once everything is on disk, or vanishes.
 
@@ -112,7 +123,7 @@ def written_atomically(path: Path, follow_links: bool = True) -> Iterator[Binary
         return
     place = _behind_links(path) if follow_links else path
     place.parent.mkdir(parents=True, exist_ok=True)
-    with naming(path):
+    with _naming_nothing_else(path):
         handle, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
     try:
         with naming(path, temporary):
@@ -181,7 +192,7 @@ def check_writable(path: Path, as_folder: bool = False) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if place.exists() and not place.is_file() and not place.is_dir():
         return  # a device or a pipe
-    with naming(path):
+    with _naming_nothing_else(path):
         nearest = next(parent for parent in place.absolute().parents if parent.exists())
         handle, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=nearest)
     os.close(handle)
@@ -208,7 +219,7 @@ def write_folder(folder: Path, files: dict[str, bytes], replaces: str | None = N
     put_back(place)
     place.parent.mkdir(parents=True, exist_ok=True)
     _sweep(place)
-    with naming(folder):
+    with _naming_nothing_else(folder):
         scratch = Path(tempfile.mkdtemp(prefix=f".{place.name}.", suffix=PART, dir=place.parent))
     fresh, old = scratch / FRESH, scratch / REPLACED
     try:

@@ -106,6 +106,24 @@ def test_a_forged_bundle_is_a_claim_and_its_check_refutes_it(victim: Path, name:
     assert us.load(victim).guarantee.standing is Standing.NONE
 
 
+def test_certify_takes_a_false_certificate_away_and_says_so(victim: Path) -> None:
+    forge(victim, **OVERESTIMATES["biases raised"])
+    done = commands.undershoot("certify", str(victim), code=1)
+    assert "the certificate that was there is false, and was taken away" in done.stderr
+    assert not (victim / "certificate.json").exists()
+    again = commands.undershoot("certify", str(victim), code=1)
+    assert "the certificate" not in again.stderr
+
+
+def test_certify_takes_a_certificate_for_something_else_away_and_says_so(victim: Path) -> None:
+    before = (victim / "certificate.json").read_bytes()
+    forge(victim, **OVERESTIMATES["biases raised"])
+    (victim / "certificate.json").write_bytes(before)
+    done = commands.undershoot("certify", str(victim), code=1)
+    assert "was for something else than the bundle as it is now, and was taken away" in done.stderr
+    assert not (victim / "certificate.json").exists()
+
+
 def test_networks_that_were_exchanged_are_a_claim(victim: Path) -> None:
     forge(victim, model=swap_networks)
     assert us.load(victim).guarantee.standing is Standing.NONE

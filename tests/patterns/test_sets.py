@@ -11,8 +11,12 @@ import pytest
 
 import undershoot as us
 from commands import undershoot
+from undershoot.bundles import loading
+from undershoot.bundles.loading import default_heuristic
 from undershoot.errors import SpaceTooLarge, UndershootError
+from undershoot.pattern_tables import sets
 from undershoot.pattern_tables.cache import HEADER, cached_bytes, check_room, table_of
+from undershoot.pattern_tables.packing import packed_size
 from undershoot.pattern_tables.room import disk_bytes, memory_of
 from undershoot.pattern_tables.sets import default_name, pattern_set
 from undershoot.puzzles.catalogue import from_text
@@ -21,7 +25,8 @@ PYRAMINX = str(Path(__file__).parent.parent.parent / "examples" / "pyraminx.toml
 
 
 @pytest.mark.parametrize("name", ["topspin-12-4", "cube-3x3", "tiles-4x4", "tiles-5x5", "tiles-3x3", "cube-2x2", PYRAMINX])
-def test_a_default_set_keeps_to_the_memory_that_is_given(name: str) -> None:
+def test_a_default_set_keeps_to_the_memory_that_is_given(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNDERSHOOT_CACHE_DIR", str(tmp_path))  # tables that are made take less
     puzzle = us.puzzle(name)
     taken = [memory_of(pattern_set(puzzle, max_memory=memory).patterns) for memory in (10_000, 300_000, 3_000_000_000)]
     assert taken[0] <= 10_000
@@ -32,6 +37,29 @@ def test_a_default_set_keeps_to_the_memory_that_is_given(name: str) -> None:
 def test_more_memory_than_the_default_takes_changes_nothing_where_a_set_is_known() -> None:
     tiles = us.puzzle("tiles-4x4")
     assert default_name(tiles, 10**12) == default_name(tiles)
+
+
+def test_a_set_whose_tables_are_made_is_taken_where_it_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNDERSHOOT_CACHE_DIR", str(tmp_path))
+    tiles, memory = us.puzzle("tiles-3x3"), 500_000
+    assert memory_of(pattern_set(tiles, "8").patterns) > memory
+    assert pattern_set(tiles, max_memory=memory).name == "4-4+reflected"
+    us.patterns(tiles, "8")
+    assert pattern_set(tiles, max_memory=memory).name == "8"
+
+
+def test_networks_give_way_to_the_default_set_alone_and_only_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiles = us.puzzle("tiles-4x4")
+    monkeypatch.setattr(loading, "cached_seconds", lambda *_: 1.0)
+    monkeypatch.setattr(sets, "cached_bytes", lambda pattern, name: packed_size(int(pattern.folded.size)))
+    assert pattern_set(tiles, max_memory=60_000_000).name == "6-6-3+reflected"
+    assert default_heuristic(tiles, max_memory=60_000_000) == "patterns"
+    assert pattern_set(tiles, max_memory=30_000_000).name == "5-5-5+reflected"
+    assert default_heuristic(tiles, max_memory=30_000_000) == "learned"
+    solved = undershoot("solve", "tiles-4x4", "--scramble-depth", "3", "--max-memory", "30M", "--json")
+    assert json.loads(solved.stdout)["heuristic"].startswith("learned")
+    monkeypatch.setattr(sets, "cached_bytes", lambda pattern, name: None)
+    assert default_heuristic(tiles, max_memory=60_000_000) == "learned"
 
 
 def test_a_memory_that_no_set_fits_into_is_refused() -> None:
@@ -47,8 +75,9 @@ def test_the_list_of_sets_begins_with_the_one_that_fits() -> None:
 
 
 def test_solve_makes_tables_within_its_memory() -> None:
+    expected = default_name(us.puzzle("topspin-8-4"), 1 << 20)
     solved = undershoot("solve", "topspin-8-4", "--random", "1", "--heuristic", "patterns", "--max-memory", "1M", "--json")
-    assert json.loads(solved.stdout)["heuristic"] == f"patterns {default_name(us.puzzle('topspin-8-4'), 1 << 20)}"
+    assert json.loads(solved.stdout)["heuristic"] == f"patterns {expected}"
 
 
 @pytest.mark.parametrize("name", ["4+6", "6", "3+3+3", "2+3+6", "1+1+1+1+6", "1+2+1+1+1+6+5"])
@@ -79,6 +108,13 @@ def test_sets_in_a_file_have_names_of_their_own(name: str) -> None:
     text = f'name = "mine"\ngoal = "a b c"\n[moves]\nL = "(1 2 3)"\n[patterns]\n{name} = "a b"\n'
     with pytest.raises(UndershootError, match="which every puzzle has already"):
         from_text(text, "mine.toml")
+
+
+def test_a_cube_is_not_said_to_have_no_reflection() -> None:
+    with pytest.raises(UndershootError, match=r"\+reflected is for boards with a blank, .* take \+symmetric here"):
+        pattern_set(us.puzzle("cube-3x3"), "corners+6+6+reflected")
+    with pytest.raises(UndershootError, match=r"tiles-2x3 has no reflection that keeps its goal; leave out \+reflected"):
+        pattern_set(us.puzzle("tiles-2x3"), "2-3+reflected")
 
 
 @pytest.mark.parametrize("halves", ["a b z", "a b / b c"])

@@ -23,7 +23,7 @@ from undershoot.oracles.size import bytes_text
 from undershoot.pattern_tables.cache import cached_bytes, cached_seconds
 from undershoot.pattern_tables.looks import distinct_patterns
 from undershoot.pattern_tables.room import memory_of
-from undershoot.pattern_tables.sets import PatternSet, is_part_of_set, pattern_set
+from undershoot.pattern_tables.sets import PatternSet, default_name, is_part_of_set, pattern_set
 from undershoot.pattern_tables.tables import AUTO, CUDA_FROM
 from undershoot.puzzles import catalogue
 from undershoot.puzzles.pieces import pieces_of
@@ -118,7 +118,7 @@ def heuristic(
     if _is_of_tables(name):
         return _patterns(puzzle, _set_named(puzzle, name, max_memory), progress, device)
     if name in LEARNED:
-        folder = SHIPPED / f"{puzzle.name}{LEARNED[name][0]}"
+        folder = SHIPPED / f"{puzzle.name}{LEARNED[name]}"
         if not folder.exists() or puzzle.definition:
             raise UndershootError(
                 f"no heuristic `{name}` for {puzzle.name} comes with the package; train one: undershoot train PUZZLE"
@@ -238,13 +238,25 @@ def _patterns(puzzle: Puzzle, chosen: PatternSet, progress: Progress | None, dev
     return made_on_device(puzzle, chosen, torch_device(device), progress)
 
 
-def default_heuristic(puzzle: Puzzle, device: str = "cpu") -> str:
+def _is_ready(puzzle: Puzzle, max_memory: int | None) -> bool:
+    """Whether the tables of the default set are made, and are what would be taken within this memory."""
+    chosen = pattern_set(puzzle, max_memory=max_memory)
+    return chosen.name == default_name(puzzle) and are_cached(puzzle, chosen)
+
+
+def default_heuristic(puzzle: Puzzle, device: str = "cpu", max_memory: int | None = None) -> str:
     """The name of the best that there is: learned, if such a bundle comes with the package; otherwise patterns, if the puzzle
-    has pieces, but for pancakes, where the gaps between neighbours are better. Networks on patterns are for those who have not
-    made the tables, and search on the cores: a device makes tables in a moment."""
+    has pieces, but for pancakes, where the gaps between neighbours are better.
+
+    Networks on patterns are for those who have not made the tables of the default set: on uniformly random boards these are
+    quicker, though they take more bytes (docs/patterns.md, "Nodes and seconds against bytes"). Smaller sets, which are all that
+    fits into less memory (max_memory, bytes), are slower than networks. And networks search on the cores, while a device makes
+    tables in a moment.
+    """
     if not puzzle.definition and (SHIPPED / puzzle.name).exists():
-        takes_tables = is_pattern_bundle(SHIPPED / puzzle.name) and (device != "cpu" or are_cached(puzzle))
-        return PATTERNS if takes_tables else "learned"
+        if not is_pattern_bundle(SHIPPED / puzzle.name):
+            return "learned"
+        return PATTERNS if device != "cpu" or _is_ready(puzzle, max_memory) else "learned"
     if puzzle.base_heuristic.pair_cost is not None:
         return "base"
     try:

@@ -8,12 +8,9 @@ from undershoot.errors import UndershootError, what_came
 from undershoot.files import check_contents, put_back
 from undershoot.puzzles import catalogue
 
-LEARNED = {
-    "learned": ("", "the best that comes with the package: a network of whole numbers, certified on every state"),
-    "label-free": ("-label-free", "likewise, trained without a true cost"),
-    "small": ("-small", "likewise, of at most a quarter of the bytes of a table of all true costs"),
-    "paper": ("-paper", "likewise, by the paper's recipe, for comparison"),
-}
+LEARNED = {"learned": "", "label-free": "-label-free", "small": "-small", "paper": "-paper"}
+"""Heuristics that come with the package, and how the names of their bundles end: the best, one that was trained without a true
+cost, one of few bytes, and one by the paper's recipe."""
 
 
 def bundle_folder(path: str | Path) -> Path:

@@ -81,7 +81,7 @@ def bench(
     chosen = by_name(puzzle)
     posed = _posed(chosen, scrambles, per_depth, USUAL_COUNT if random is None else random, instances, seed)
     if heuristics is None:
-        heuristics = ",".join(dict.fromkeys((default_heuristic(chosen, tables_on), "base", "zero")))
+        heuristics = ",".join(dict.fromkeys((default_heuristic(chosen, tables_on, how.max_memory), "base", "zero")))
     names = [name.strip() for name in heuristics.split(",") if name.strip()]
     chosen_heuristics = [heuristic_for(chosen, name, how.max_memory, device=tables_on) for name in names]
     if not chosen_heuristics:

@@ -10,7 +10,7 @@ from undershoot.cli.terminal import AsJson, Seed, print_json, progress, rounded_
 from undershoot.errors import UndershootError
 
 if TYPE_CHECKING:
-    from undershoot.workflows.certification import CheckedBundle
+    from undershoot.workflows.certification import Before, CheckedBundle
     from undershoot.workflows.pattern_bundles import CheckedPatterns
 
 SampleSize = Annotated[int | None, typer.Option(metavar="N", help="Only N uniformly random states; proves nothing.")]
@@ -112,6 +112,7 @@ def _show_patterns(checked: "CheckedPatterns", as_json: bool) -> None:
             console.print("No certificate: it overestimates. Calibrate it: undershoot calibrate BUNDLE --method exhaustive")
         else:
             console.print("The certificate does not describe this bundle; certify it again: undershoot certify BUNDLE")
+    _tell_of_old(checked.before)
     if not proven:
         raise typer.Exit(1)
 
@@ -129,10 +130,15 @@ def _show(checked: "CheckedBundle", as_json: bool) -> None:
         print_json({**document, "differing": list(checked.differing)})
     else:
         _print(checked, guarantee)
-    if checked.before.value in BEFORE:
-        print(f"undershoot: the certificate that was there {BEFORE[checked.before.value]}", file=sys.stderr)
+    _tell_of_old(checked.before)
     if not checked.passed:
         raise typer.Exit(1)
+
+
+def _tell_of_old(before: "Before") -> None:
+    """What became of the certificate that was there."""
+    if before.value in BEFORE:
+        print(f"undershoot: the certificate that was there {BEFORE[before.value]}", file=sys.stderr)
 
 
 def _print(checked: "CheckedBundle", guarantee: str | None) -> None:

@@ -170,7 +170,7 @@ def _heuristic(puzzle: "Puzzle", name: str | None, max_memory: int | None, made:
     if name is not None:
         return heuristic_for(puzzle, name, max_memory, made, device)
     try:
-        return heuristic_for(puzzle, default_heuristic(puzzle, device), max_memory, made, device)
+        return heuristic_for(puzzle, default_heuristic(puzzle, device, max_memory), max_memory, made, device)
     except NotAvailable as reason:
         print(f"undershoot: {reason}; taking base", file=sys.stderr)
         made.clear()

@@ -121,7 +121,7 @@ def populations(profile: Profile, puzzle: str) -> dict[str, dict[str, Any]]:
 
 def fixed_heuristics(profile: Profile, puzzle: str) -> list[str]:
     """Those that are not trained here."""
-    shipped = [name for name in profile.shipped if (SHIPPED / f"{puzzle}{LEARNED[name][0]}").exists()]
+    shipped = [name for name in profile.shipped if (SHIPPED / f"{puzzle}{LEARNED[name]}").exists()]
     return ["base", *shipped, "table"]
 
 
@@ -129,7 +129,7 @@ def _version(puzzle: str, name: str) -> dict[str, str]:
     """Which bundle of the package a name stands for, so that another one is other work."""
     if name not in LEARNED:
         return {}
-    certificate = (SHIPPED / f"{puzzle}{LEARNED[name][0]}" / CERTIFICATE).read_bytes()
+    certificate = (SHIPPED / f"{puzzle}{LEARNED[name]}" / CERTIFICATE).read_bytes()
     return {"certificate": hashlib.sha256(certificate).hexdigest()}
 
 

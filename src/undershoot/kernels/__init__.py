@@ -15,7 +15,13 @@ if SETTINGS.exists():
         "or work in another folder; settings in the environment (NUMBA_...) count"
     )
 
-import numba  # noqa: E402
+paths: Any = os.path
+exists = paths.exists
+paths.exists = lambda path: path != SETTINGS.name and exists(path)  # whoever writes it while numba is imported is not heard
+try:
+    import numba
+finally:
+    paths.exists = exists
 
 _settings: Any = numba.config
 _settings._config_fname = os.devnull  # it would look for such a file again whenever it compiles

@@ -12,7 +12,7 @@ import numpy as np
 
 from undershoot.arrays import I64, U8, Number, freeze_arrays, read_only
 from undershoot.errors import NotAvailable
-from undershoot.kernels.compiler import compiled
+from undershoot.kernels.compiler import compiled, inner
 from undershoot.pattern_tables.pattern import UNREACHED, Pattern
 from undershoot.pattern_tables.ranking import Ranking, turn_pieces, unrank_places
 from undershoot.pattern_tables.tables import PatternTable
@@ -76,6 +76,14 @@ def residuals_of(table: PatternTable, base: BaseHeuristic, threads: int | None =
     return Residuals(share, step, int(max(most)) // step)
 
 
+@inner
+def _write_codes(how: Ranking, turned: Number, base: I64, slots: I64, result: U8, b: Number) -> None:
+    """Those of the arrangement with number `turned` in the block that begins with `base`, to row b. slots: written over."""
+    turn_pieces(how, turned, base, slots)
+    for i in range(slots.shape[0]):
+        result[b, i] = np.int64(how.place[slots[i]]) * how.all_turns[i] + np.int64(how.turn[slots[i]])
+
+
 @compiled
 def codes_of(how: Ranking, first: Number, count: Number) -> U8:
     """uint8[count, k]: the codes of the arrangements from number `first` on."""
@@ -88,9 +96,7 @@ def codes_of(how: Ranking, first: Number, count: Number) -> U8:
         if number // how.block != block:
             block = number // how.block
             unrank_places(how, block, base)
-        turn_pieces(how, number - block * how.block, base, slots)
-        for i in range(pieces):
-            result[b, i] = np.int64(how.place[slots[i]]) * how.all_turns[i] + np.int64(how.turn[slots[i]])
+        _write_codes(how, number - block * how.block, base, slots, result, b)
     return result
 
 
@@ -103,9 +109,7 @@ def codes_at(how: Ranking, numbers: I64) -> U8:
     for b in range(numbers.shape[0]):
         block = numbers[b] // how.block
         unrank_places(how, block, base)
-        turn_pieces(how, numbers[b] - block * how.block, base, slots)
-        for i in range(pieces):
-            result[b, i] = np.int64(how.place[slots[i]]) * how.all_turns[i] + np.int64(how.turn[slots[i]])
+        _write_codes(how, numbers[b] - block * how.block, base, slots, result, b)
     return result
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from undershoot.errors import NotAvailable, SpaceTooLarge, UndershootError, what_came
 from undershoot.kernels.plan import forward_plan
+from undershoot.pattern_tables.cache import cached_bytes
 from undershoot.pattern_tables.looks import check_inverse
 from undershoot.pattern_tables.pattern import Pattern, rank_by
 from undershoot.pattern_tables.room import memory_of
@@ -83,15 +84,20 @@ def names_of_sets(puzzle: Problem, max_memory: int | None = None) -> tuple[str, 
 
 
 def default_name(puzzle: Problem, max_memory: int | None = None) -> str:
-    """The set that is taken if none is named. max_memory: bytes that its tables may take, see `memory_of`."""
+    """The set that is taken if none is named. max_memory: bytes that its tables may take, cached ones as they are."""
     family = FAMILIES.get(puzzle.name, puzzle.name)
     known = [name for name, _ in puzzle.pattern_sets] or [DEFAULTS[name] for name in (family,) if name in DEFAULTS]
     if known and max_memory is None:
         return known[0]
     for name in dict.fromkeys((*known, *LARGER.get(family, ()))):
-        if max_memory is not None and memory_of(pattern_set(puzzle, name).patterns) <= max_memory:
+        if max_memory is not None and _memory_of_set(puzzle, name) <= max_memory:
             return name
     return _name_by_size(puzzle, max_memory)
+
+
+def _memory_of_set(puzzle: Problem, name: str) -> int:
+    """What making the tables that are missing in the cache, and searching with all of them, takes at most."""
+    return memory_of(pattern_set(puzzle, name).patterns, lambda pattern: cached_bytes(pattern, puzzle.name))
 
 
 def _name_by_size(puzzle: Problem, max_memory: int | None) -> str:
@@ -99,7 +105,7 @@ def _name_by_size(puzzle: Problem, max_memory: int | None) -> str:
     if max_memory is None:
         return _name_within(puzzle, MOST_ENTRIES)
     most_entries = max_memory
-    while (need := memory_of(pattern_set(puzzle, name := _name_within(puzzle, most_entries)).patterns)) > max_memory:
+    while (need := _memory_of_set(puzzle, name := _name_within(puzzle, most_entries))) > max_memory:
         if most_entries < 1:
             raise SpaceTooLarge(
                 f"no set of patterns of {puzzle.name} fits into {max_memory:,} bytes: the smallest, {name}, takes "
@@ -217,6 +223,8 @@ def _symmetries_of(puzzle: Problem, looks: Sequence[str]) -> tuple[Symmetry | No
         return (None,)
     reflection = _reflection(puzzle)
     if reflection is None:
+        if puzzle.table.cursor is None and _others(puzzle.table):
+            raise NotAvailable(f"+{REFLECTED} is for boards with a blank, and {puzzle.name} has none; take +{SYMMETRIC} here")
         raise NotAvailable(f"{puzzle.name} has no reflection that keeps its goal; leave out +{REFLECTED}")
     return (None, reflection)
 

@@ -17,9 +17,10 @@ from undershoot.search.both import meet_many
 from undershoot.search.ida import compile_deepening, solve_by_deepening
 from undershoot.search.options import CPU, Algorithm, SearchOptions, unread
 from undershoot.search.results import Result
+from undershoot.search.workspace import node_type
 
-NODE_BYTES = 64
-"""What A* takes for a state that it has seen, about."""
+BESIDE_A_NODE = 24
+"""Bytes that A* takes for a state that it has seen, in its index and its open list, about."""
 
 
 def solve(
@@ -188,7 +189,8 @@ def _choose_on_cores(puzzle: Problem, heuristic: Heuristic, options: SearchOptio
             "since IDA* reads no weight and no ties, and asks for one value at a time, in its compiled loop",
         )
     memory = available_memory() // 2 if options.max_memory is None else options.max_memory
-    most, size = memory // NODE_BYTES, puzzle.space.size
+    each = node_type(-(-puzzle.table.cells // 8)).itemsize + BESIDE_A_NODE
+    most, size = memory // each, puzzle.space.size
     count = count_text(size)
     if size <= most:
         return Algorithm.ASTAR, f"since {'all' if puzzle.space.size_is_exact else 'up to'} {count} states fit into memory"

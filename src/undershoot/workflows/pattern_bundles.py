@@ -25,6 +25,7 @@ from undershoot.pattern_tables.residuals import codes_at
 from undershoot.pattern_tables.sets import piece_names
 from undershoot.pattern_tables.tables import AUTO, CUDA_FROM, PatternTable
 from undershoot.trust import Passed
+from undershoot.workflows.certification import Before
 
 USUALLY_LISTED = 0.01
 Progress = Callable[[int, str, int | None], None]
@@ -42,6 +43,8 @@ class CheckedPatterns:
     """The certificate that was issued, or that holds."""
     differing: tuple[str, ...] = ()
     """In what the certificate differs from what was found."""
+    before: Before = Before.NONE
+    """What became of the certificate that was there, where none was issued."""
 
     @property
     def names(self) -> list[str]:
@@ -127,12 +130,24 @@ def certify_patterns(subject: str | Path, progress: Progress | None = None) -> C
     check_writable(folder, as_folder=True)
     findings, rows = _compared(bundle, progress)
     if any(found.violations for found in findings):
+        taken_away = _before(subject, folder / CERTIFICATE)
         dataclasses.replace(bundle, certificate=None).save(folder, before)
-        return CheckedPatterns(bundle, findings, None)
+        return CheckedPatterns(bundle, findings, None, before=taken_away)
     certified = dataclasses.replace(bundle, certificate=_document(bundle, rows), folder=None)
     certified.save(folder, before)
     trust.record(Passed.CERTIFICATE, certified.certificate_digest)
     return CheckedPatterns(certified, findings, folder / CERTIFICATE)
+
+
+def _before(subject: str | Path, place: Path) -> Before:
+    """What arrangements above their cost say of the certificate at this place."""
+    if not place.exists():
+        return Before.NONE
+    try:
+        read_pattern_bundle(subject)
+    except UndershootError:  # it is for something else
+        return Before.OUTDATED
+    return Before.REFUTED
 
 
 def check_patterns(subject: str | Path, progress: Progress | None = None) -> CheckedPatterns:

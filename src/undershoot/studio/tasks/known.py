@@ -84,7 +84,7 @@ def at_hand(puzzle: Puzzle, bundles: dict[str, str]) -> dict[str, str]:
     """Heuristics that answer at once: what they are called, and what they are found by. The strongest first."""
     found: dict[str, str] = {}
     if not puzzle.definition:
-        found = {name: name for name, (ending, _) in LEARNED.items() if (SHIPPED / f"{puzzle.name}{ending}").exists()}
+        found = {name: name for name, ending in LEARNED.items() if (SHIPPED / f"{puzzle.name}{ending}").exists()}
     if has_table(puzzle):
         found["table"] = "table"
     if has_patterns(puzzle):
