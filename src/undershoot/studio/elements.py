@@ -56,7 +56,7 @@ def button(words: str, handler: Handler, classes: str = "", name: str = "") -> u
     """A button with words on it. name: for tests."""
     made = Text(words, "button").classes(f"us-button {classes}").props("type=button")
     if name:
-        made.props(f"data-do={name}")
+        made.props["data-do"] = name
     made.on("click", handler)
     return made
 
