@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nicegui import Client, ui
 
 import undershoot as us
 from undershoot.arrays import F32, States
@@ -18,8 +19,10 @@ from undershoot.puzzles.definitions import definition_of
 from undershoot.search.glimpses import EVERY, Glimpse
 from undershoot.studio.figures import shown
 from undershoot.studio.folders import Folders
-from undershoot.studio.games import Game
+from undershoot.studio.games import Game, address
 from undershoot.studio.jobs import Limits
+from undershoot.studio.pages.layout import OF_A_PUZZLE, Links
+from undershoot.studio.pages.watch import Watching
 from undershoot.studio.recording import record
 from undershoot.studio.studio import Studio
 from undershoot.studio.tasks import TASKS
@@ -295,3 +298,18 @@ def test_what_is_known_of_a_state_is_what_each_heuristic_says() -> None:
         assert row["h"] == heuristic(state)[0]
         assert row["sentence"] == heuristic.guarantee.sentence
         assert not row["over"]
+
+
+def test_links_lead_to_the_puzzle_that_was_searched_whatever_is_chosen_by_now(tmp_path: Path) -> None:
+    game, studio = Game(us.puzzle("tiles-2x3"), "tiles-2x3"), Studio(Folders(tmp_path, tmp_path), Limits())
+    found, _ = do("watch", puzzle=game.definition, state=game.state[0].tolist(), heuristics={"base": "base"})
+    with Client(ui.page("")):
+        links = Links("watch")
+        watching = Watching(studio, links, "tiles-2x3", "")
+        watching.game = game
+        watching.puzzle.offer(watching.puzzle.options, "tiles-3x3")
+        watching._show(found)
+    assert {links.elements[page].props["href"] for page in OF_A_PUZZLE} == {
+        address(page, "tiles-2x3", game.text) for page in OF_A_PUZZLE
+    }
+    assert watching.puzzle.value == "tiles-3x3"

@@ -177,7 +177,8 @@ class Watching:
 
     def _show(self, result: dict[str, Any]) -> None:
         self.recordings = result["recordings"]
-        puzzle = self.game.puzzle if self.game is not None else self.studio.folders.puzzle(result["puzzle"])
+        name = result["puzzle"] if self.game is None else self.game.name  # by now another one may be chosen
+        puzzle = self.studio.folders.puzzle(name) if self.game is None else self.game.puzzle
         start = puzzle.format(np.array(self.recordings[0]["states"][:1], dtype=np.uint8))
         self.tabs: dict[int, ui.element] = {}
         self.place.clear()
@@ -206,8 +207,7 @@ class Watching:
                     self.look = button("Show this state", self._look, "us-hidden", "look")
             with map_place:
                 self.map = SearchMap(self.recordings[0], board)
-        name = result.get("puzzle", self.puzzle.value)
-        if name != self.puzzle.value:  # an example brings its own
+        if self.game is None and name != self.puzzle.value:  # an example brings its own
             self.puzzle.offer({**self.puzzle.options, name: name}, name)
             self.state.set("")
             with self.place:
