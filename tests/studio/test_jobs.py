@@ -129,6 +129,32 @@ def test_a_process_that_cannot_be_started_or_understood_is_told_and_leaves_nothi
     with_jobs(Limits(at_once=1, waiting=1), do)
 
 
+def test_a_training_is_stopped_however_early_that_is_asked(tmp_path: Path) -> None:
+    def train(jobs: Jobs, name: str) -> Job:
+        arguments = {"recipe": "mse", "settings": ["steps=1000000", "hidden=[8]"], "folder": str(tmp_path / name)}
+        return jobs.submit(name, "train", {"puzzle": EASY["puzzle"], **arguments}, lambda job: None, keeps=True)
+
+    async def do(jobs: Jobs) -> None:
+        unborn = train(jobs, "unborn")
+        while unborn.stage is Stage.WAITING:
+            await asyncio.sleep(0)
+        assert unborn.worker is None
+        jobs.ask_to_stop(unborn)
+        early = train(jobs, "early")
+        while early.worker is None:
+            await asyncio.sleep(0.01)
+        jobs.ask_to_stop(early)  # its process is there, but not ready for anything
+        assert early.is_asked_to_stop
+        assert (await over(unborn)).stage is Stage.STOPPED
+        assert not (tmp_path / "unborn").exists()
+        await over(early)
+        assert early.result is not None
+        assert not early.result["is_finished"]
+        assert (tmp_path / "early" / "recipe.toml").exists()
+
+    with_jobs(Limits(at_once=1), do)
+
+
 def test_a_task_that_takes_too_much_memory_is_ended() -> None:
     async def run() -> None:
         worker = await Worker().start()

@@ -70,16 +70,12 @@ class Job:
     """Who else wants to be told."""
     keeps: bool = False
     """Whether it keeps what it has so far, if it is asked to stop."""
+    is_asked_to_stop: bool = False
 
     @property
     def is_over(self) -> bool:
         """Whether nothing more comes."""
         return self.stage in (Stage.DONE, Stage.FAILED, Stage.STOPPED)
-
-    def ask_to_stop(self) -> None:
-        """Let the task come to an end of its own."""
-        if self.worker is not None:
-            self.worker.send({"stop": True})
 
 
 class Jobs:
@@ -192,6 +188,14 @@ class Jobs:
                 job.worker.kill()
             self._say(job)
 
+    def ask_to_stop(self, job: Job) -> None:
+        """Let a task come to an end of its own; one that has no process yet never begins."""
+        if job.worker is None:
+            self.stop(job)
+        elif not job.is_over:  # or its process may have another task by now
+            job.is_asked_to_stop = True
+            job.worker.send({"stop": True})
+
     def _say(self, job: Job) -> None:
         for tell in (job.tell, *job.others):
             _call(tell, job, job)
@@ -202,7 +206,7 @@ class Jobs:
         kept = [job for job in self.jobs if job.keeps and job.stage is Stage.RUNNING]
         for job in list(self.jobs):
             if job in kept:
-                job.ask_to_stop()
+                self.ask_to_stop(job)
             else:
                 self.stop(job)
         if kept:

@@ -30,7 +30,6 @@ def main() -> None:
         _say(channel, lock, {"ready": os.getpid()})
         while True:
             request = requests.get()
-            stop.clear()
 
             def tell(event: dict[str, Any]) -> None:
                 _say(channel, lock, {"event": event})
@@ -60,6 +59,7 @@ def _listen(requests: "queue.Queue[dict[str, Any]]", stop: threading.Event) -> N
         if "stop" in message:
             stop.set()
         else:
+            stop.clear()  # here, and not where the task begins: what comes after it is for it, however late that is
             requests.put(message)
     os._exit(0)  # whoever started us is gone, whatever we are doing
 

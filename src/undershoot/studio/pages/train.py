@@ -37,7 +37,7 @@ class Training:
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
-        self._last: tuple[str, int, int, Stage | None] | None = None
+        self._last: tuple[str, int, int, Stage | None, bool] | None = None
         self._listed: dict[str, Stage] = {}
         """Where each run was when the list of runs was made."""
         self.shown = next((name for name, job in studio.trainings.items() if not job.is_over), next(iter(studio.trainings), ""))
@@ -194,22 +194,21 @@ class Training:
         """After the block at hand, with a checkpoint."""
         job = self.studio.trainings.get(self.shown)
         if job is not None:
-            if job.stage is Stage.WAITING:
-                self.studio.jobs.stop(job)
-            job.ask_to_stop()
+            self.studio.jobs.ask_to_stop(job)
 
     def _refresh(self) -> None:
         if self._stages() != self._listed:  # of any run, shown or not
             self._list_runs()
         job, rows = self.studio.trainings.get(self.shown), self.studio.metrics.get(self.shown, [])
-        state = (self.shown, len(rows), rows[-1]["steps"] if rows else 0, None if job is None else job.stage)
+        is_ending = job is not None and job.is_asked_to_stop
+        state = (self.shown, len(rows), rows[-1]["steps"] if rows else 0, None if job is None else job.stage, is_ending)
         if state == self._last:
             return
         self._last = state
         is_over = job is None or job.is_over
         self.heading.say(self.shown or "No run is shown")
-        enable(self.stop_button, not is_over)
-        enable(self.go_button, is_over and bool(self.shown) and not self._has_ended(job))
+        enable(self.stop_button, not is_over and not is_ending)
+        enable(self.go_button, is_over and self.shown in self.studio.folders.trainings() and not self._has_ended(job))
         self._show_metrics(rows)
         self.saying.set_content("")
         self.stage.say("")
@@ -232,7 +231,10 @@ class Training:
                 self.saying.set_content(
                     said(f"Stopped at step {job.result['steps']:,} of {job.result['of']:,}, with a checkpoint.", "is-open")
                 )
-        words = {"waiting": "in the queue …", "running": job.event.get("text", "training …")}.get(job.stage, "")
+        elif job.stage is Stage.STOPPED:
+            self.saying.set_content(said("Stopped before it began.", "is-open"))
+        running = "stopping, with a checkpoint …" if job.is_asked_to_stop else job.event.get("text", "training …")
+        words = {"waiting": "in the queue …", "running": running}.get(job.stage, "")
         self.stage.say(words)
 
     def _show_metrics(self, rows: list[dict[str, Any]]) -> None:
