@@ -22,6 +22,23 @@ def test_keys_that_are_faster_than_answers_are_all_played(server: Server, visits
         page.wait_for_function("(text) => new URL(location).searchParams.get('state') === text", arg=expected)
 
 
+def test_steps_back_that_are_faster_than_answers_are_of_the_move_before_them(server: Server, visits: Visits) -> None:
+    tiles = us.puzzle("tiles-3x3")
+    with visits.page(f"{server.address}/play/tiles-3x3") as page:
+        page.wait_for_selector(".us-board.is-solved")
+        page.evaluate(
+            """for (const key of ["ArrowDown", "ArrowRight", "z", "ArrowDown", "z", "Home", "End"])
+                 document.body.dispatchEvent(new KeyboardEvent("keydown", { key, ctrlKey: key === "z", bubbles: true }))"""
+        )
+        expected = tiles.format(tiles.parse("D D"))
+        page.wait_for_function("(text) => new URL(location).searchParams.get('state') === text", arg=expected)
+        page.wait_for_selector(".us-moves button:nth-child(3).is-here")
+        assert page.inner_text(".us-moves").split() == ["start", "D", "D"]
+        assert page.inner_text("[data-say=state]") == expected
+        shown = page.evaluate("(() => { const [board] = Object.values(undershootBoards); return board.frames[board.at].state; })()")
+        assert shown == tiles.parse(expected)[0].tolist()
+
+
 def test_a_history_that_is_full_is_undone_as_it_was_played(server: Server, visits: Visits) -> None:
     with visits.page(f"{server.address}/play/lights-out-3x3") as page:
         page.wait_for_selector(".us-board.is-solved")

@@ -25,9 +25,9 @@ class Board(ui.element, component=BROWSER / "board.js"):
         self._props["most"] = MOST_MOVES
         self.on("at", lambda event: go(place_of(event.args)))
 
-    def push(self, game: Game) -> None:
-        """Show the move that was just played."""
-        self.run_method("push", game.frame(game.at))
+    def push(self, game: Game, start: int) -> None:
+        """Show the move that was just played from this place of the history."""
+        self.run_method("push", game.frame(game.at), start)
 
     def replace(self, game: Game, play: bool = False) -> None:
         """Show another history, and play it to its end if that is wanted."""

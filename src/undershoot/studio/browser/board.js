@@ -5,7 +5,6 @@ const FACES = {
 const STEP = 320, FAST = 110;
 const MOST_LABELS = 26; // pancakes that have room for a number each
 const FEW = 40; // moves whose buttons stand there without scrolling
-const WAIT = 3000; // ms that an answer may take before keys are no longer kept for it
 
 function make(tag, classes, parent) {
   const element = document.createElement(tag);
@@ -209,19 +208,19 @@ export default {
     <div class="us-board" :class="['is-' + spec.kind, { 'is-solved': solved, 'is-plain': plain }]">
       <div class="us-board-area"><div ref="drawing" :class="'us-drawing us-' + spec.kind"></div></div>
       <div v-if="!plain" class="us-scrubber" role="group" aria-label="History">
-        <button title="To the start (Home)" @click="go(0)" :disabled="at === 0">|&#x25C0;&#xFE0E;</button>
-        <button title="Back (Ctrl-Z)" data-do="undo" @click="go(at - 1)" :disabled="at === 0">&#x25C0;&#xFE0E;</button>
-        <button class="is-main" :title="playing ? 'Stop (P)' : 'Play to the end (P)'" data-do="play" @click="toggle"
+        <button title="To the start (Home)" @click="soon(() => go(0))" :disabled="at === 0">|&#x25C0;&#xFE0E;</button>
+        <button title="Back (Ctrl-Z)" data-do="undo" @click="soon(() => go(at - 1))" :disabled="at === 0">&#x25C0;&#xFE0E;</button>
+        <button class="is-main" :title="playing ? 'Stop (P)' : 'Play to the end (P)'" data-do="play" @click="soon(toggle)"
           :disabled="at === frames.length - 1 && !playing">{{ playing ? "stop" : "play" }}</button>
-        <button title="Forward (Ctrl-Y)" data-do="redo" @click="go(at + 1)" :disabled="at === frames.length - 1">&#x25B6;&#xFE0E;</button>
-        <button title="To the end (End)" @click="go(frames.length - 1)" :disabled="at === frames.length - 1">&#x25B6;&#xFE0E;|</button>
+        <button title="Forward (Ctrl-Y)" data-do="redo" @click="soon(() => go(at + 1))" :disabled="at === frames.length - 1">&#x25B6;&#xFE0E;</button>
+        <button title="To the end (End)" @click="soon(() => go(frames.length - 1))" :disabled="at === frames.length - 1">&#x25B6;&#xFE0E;|</button>
         <input type="range" min="0" :max="Math.max(1, frames.length - 1)" :value="at" :disabled="frames.length < 2"
-          aria-label="Place in the history" @input="jump(Number($event.target.value))">
+          aria-label="Place in the history" @input="slide(Number($event.target.value))">
         <span class="us-count">{{ at }} / {{ frames.length - 1 }}</span>
       </div>
       <div v-if="!plain && frames.length > 1" class="us-moves" ref="moves">
-        <button :class="{ 'is-here': at === 0 }" @click="go(0)">start</button>
-        <button v-for="(frame, i) in frames.slice(1)" :key="i" @click="go(i + 1)"
+        <button :class="{ 'is-here': at === 0 }" @click="soon(() => go(0))">start</button>
+        <button v-for="(frame, i) in frames.slice(1)" :key="i" @click="soon(() => go(i + 1))"
           :class="{ 'is-here': at === i + 1, 'is-past': i < at, 'is-solution': frame.found }">{{ frame.move }}</button>
       </div>
       <label v-if="!plain && spec.moves.length > FEW" class="us-field us-find"><span>Find one of {{ spec.moves.length }} moves; Enter plays it</span>
@@ -239,8 +238,8 @@ export default {
     this.drawing = DRAWINGS[this.spec.kind](this.$refs.drawing, this.spec, (move) => this.act(move));
     this.queue = Promise.resolve();
     this.running = 0;
-    this.typed = [];
-    this.asked = -WAIT;
+    this.waiting = [];
+    this.isAsked = false; // whether a move was not answered yet
     this.told = this.at;
     this.settle();
     if (!this.plain) {
@@ -252,11 +251,19 @@ export default {
   },
   unmounted() { document.removeEventListener("keydown", this.listener); },
   methods: {
+    // What is done before the last move was answered waits for that, since it is meant for the board as it is then.
+    soon(what) {
+      if (this.isAsked) this.waiting.push(what);
+      else what();
+    },
     act(move) {
-      this.playing = false;
-      this.sync();
-      this.asked = performance.now();
-      this.$emit("act", move);
+      this.soon(() => {
+        if (!(this.frames[this.at].legal || []).includes(move)) return;
+        this.playing = false;
+        this.sync();
+        this.isAsked = true;
+        this.$emit("act", move);
+      });
     },
     // A move by its name.
     find() {
@@ -264,14 +271,9 @@ export default {
       this.act(this.sought);
       this.sought = "";
     },
-    // A move by a key: what is typed before the last move was answered waits for that.
-    type(move) {
-      if (performance.now() - this.asked < WAIT) this.typed.push(move);
-      else if (this.frames[this.at].legal.includes(move)) this.act(move);
-    },
     answered() {
-      this.asked = -WAIT;
-      while (this.typed.length && this.asked < 0) this.type(this.typed.shift());
+      this.isAsked = false;
+      while (this.waiting.length && !this.isAsked) this.waiting.shift()();
     },
     // Says where in the history we are, if the server does not know it yet: a move is played from there.
     sync() {
@@ -310,11 +312,13 @@ export default {
       else { this.at = to; this.queue = this.queue.then(() => this.settle()); }
       this.tell();
     },
-    jump(to) {
-      this.playing = false;
-      this.at = to;
-      this.settle();
-      this.tell();
+    slide(to) {
+      this.soon(() => {
+        this.playing = false;
+        this.at = Math.min(to, this.frames.length - 1);
+        this.settle();
+        this.tell();
+      });
     },
     tell() {
       clearTimeout(this.telling);
@@ -330,7 +334,9 @@ export default {
       if (mine === this.turn) { this.playing = false; this.sync(); }
     },
     // Called by the server.
-    push(frame) {
+    push(frame, from) {
+      this.playing = false;
+      this.at = from; // a solution may have come just before
       const before = this.frames.slice(0, this.at + 1);
       if (before.length > this.most) { before.shift(); this.at -= 1; } // the server forgets the first one, too
       this.frames = [...before, frame];
@@ -345,8 +351,8 @@ export default {
       if (document.activeElement && document.activeElement.matches("[data-do=text]")) document.activeElement.blur();
       this.frames = frames;
       this.at = this.told = at;
-      this.asked = -WAIT;
-      this.typed = [];
+      this.isAsked = false;
+      this.waiting = [];
       this.queue = this.queue.then(() => this.settle());
       if (play) this.queue.then(() => { if (!this.playing) this.toggle(); });
     },
@@ -361,19 +367,19 @@ export default {
       if (event.altKey || event.metaKey || target.matches("input:not([type=range]), textarea, select, [contenteditable], .q-field *, .q-menu *, .q-dialog *")) return;
       const done = (what) => { what(); event.preventDefault(); };
       if (event.ctrlKey) {
-        if (event.key === "z") done(() => this.go(this.at - 1));
-        if (event.key === "y" || event.key === "Z") done(() => this.go(this.at + 1));
+        if (event.key === "z") done(() => this.soon(() => this.go(this.at - 1)));
+        if (event.key === "y" || event.key === "Z") done(() => this.soon(() => this.go(this.at + 1)));
         return;
       }
       if (target.matches("input[type=range]")) return;
-      if (event.key === "Home") return done(() => this.go(0));
-      if (event.key === "End") return done(() => this.go(this.frames.length - 1));
-      if (event.key === "p" || event.key === "P") return done(() => this.toggle());
+      if (event.key === "Home") return done(() => this.soon(() => this.go(0)));
+      if (event.key === "End") return done(() => this.soon(() => this.go(this.frames.length - 1)));
+      if (event.key === "p" || event.key === "P") return done(() => this.soon(() => this.toggle()));
       if (this.spec.kind === "cube" && event.key === "2") { this.half = true; return; }
       const half = this.half ? "2" : "";
       this.half = false;
       const found = this.spec.moves.find((move) => move.key === half + event.key);
-      if (found && !(target.matches(".us-light") && event.key.startsWith("Arrow"))) done(() => this.type(found.name));
+      if (found && !(target.matches(".us-light") && event.key.startsWith("Arrow"))) done(() => this.act(found.name));
     },
   },
 };

@@ -107,13 +107,14 @@ class Playing:
 
     def act(self, move: str) -> None:
         """A move was chosen."""
+        start = self.game.at
         try:
             self.game.act(move)
         except UndershootError as error:
             self.board.replace(self.game)
             self.saying.say(str(error))
             return
-        self.board.push(self.game)
+        self.board.push(self.game, start)
         self._moved()
 
     def go(self, to: int) -> None:
