@@ -39,6 +39,18 @@ def test_steps_back_that_are_faster_than_answers_are_of_the_move_before_them(ser
         assert shown == tiles.parse(expected)[0].tolist()
 
 
+def test_what_is_said_of_the_state_goes_along_while_a_history_plays(server: Server, visits: Visits) -> None:
+    with visits.page(f"{server.address}/play/tiles-3x3?moves=30&seed=1") as page:
+        page.wait_for_selector(".us-moves button:nth-child(31).is-here")
+        page.keyboard.press("Home")
+        page.wait_for_function("document.querySelector('[data-say=state]').textContent.endsWith('0')")
+        page.keyboard.press("p")
+        page.wait_for_function(
+            """!document.querySelector('[data-say=state]').textContent.endsWith('0')
+               && document.querySelector("[data-do=play]").textContent === "stop" """
+        )
+
+
 def test_a_history_that_is_full_is_undone_as_it_was_played(server: Server, visits: Visits) -> None:
     with visits.page(f"{server.address}/play/lights-out-3x3") as page:
         page.wait_for_selector(".us-board.is-solved")

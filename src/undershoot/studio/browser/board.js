@@ -4,6 +4,7 @@ const FACES = {
 };
 const STEP = 320, FAST = 110;
 const MOST_LABELS = 26; // pancakes that have room for a number each
+const TELL = 300; // ms between what is said while a history plays
 const FEW = 40; // moves whose buttons stand there without scrolling
 
 function make(tag, classes, parent) {
@@ -241,6 +242,7 @@ export default {
     this.waiting = [];
     this.isAsked = false; // whether a move was not answered yet
     this.told = this.at;
+    this.toldWhen = performance.now();
     this.settle();
     if (!this.plain) {
       this.listener = (event) => this.key(event);
@@ -279,6 +281,7 @@ export default {
     sync() {
       clearTimeout(this.telling);
       if (this.told !== this.at) { this.told = this.at; this.$emit("at", this.at); }
+      this.toldWhen = performance.now();
     },
     // Shows the frame at hand as it is.
     settle() {
@@ -329,6 +332,7 @@ export default {
       const mine = (this.turn = (this.turn || 0) + 1);
       while (this.playing && mine === this.turn && this.at < this.frames.length - 1) {
         await this.step(this.at + 1, this.frames.length > 40 ? FAST : STEP);
+        if (performance.now() - this.toldWhen > TELL) this.sync(); // what is known belongs to the state that is shown
         await new Promise((done) => setTimeout(done, this.drawing.turn ? 40 : this.frames.length > 40 ? FAST : STEP));
       }
       if (mine === this.turn) { this.playing = false; this.sync(); }
