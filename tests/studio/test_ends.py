@@ -42,7 +42,7 @@ def test_what_was_found_outlives_limits_crashes_and_full_queues(tmp_path: Path, 
             page.wait_for_selector("[data-say=limit] >> text=It ends itself after 6 seconds, the most")
             begin(other, 60)
             other.wait_for_selector("[data-say=solve] .is-wrong")
-            assert other.inner_text("[data-say=solve]").startswith("1 tasks are running and 0 wait")
+            assert other.inner_text("[data-say=solve]").startswith("no more tasks are taken here: 1 under way, 0 in the queue")
             page.wait_for_selector("[data-say=solve] .us-said", timeout=120_000)  # later than 6 seconds: it had to be compiled
             assert "The search stopped at the limit of time" in page.inner_text("[data-say=solve]")
             page.wait_for_selector(".us-moves button.is-solution")

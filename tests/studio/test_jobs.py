@@ -70,9 +70,11 @@ def test_a_full_queue_says_so_and_what_waits_comes_when_there_is_room() -> None:
     async def do(jobs: Jobs) -> None:
         told: list[Stage] = []
         first, second = submit(jobs), jobs.submit("a question", "known", EASY, lambda job: told.append(job.stage))
+        with pytest.raises(QueueFull, match="1 under way, 1 in the queue"):
+            submit(jobs)  # though none of these has begun
         await asyncio.sleep(0)
         assert told == [Stage.WAITING]
-        with pytest.raises(QueueFull, match="1 tasks are running and 1 wait"):
+        with pytest.raises(QueueFull, match="1 under way, 1 in the queue"):
             submit(jobs)
         jobs.stop(first)
         assert (await over(second)).stage is Stage.DONE

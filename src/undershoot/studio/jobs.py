@@ -105,11 +105,11 @@ class Jobs:
         seconds: after which it is ended, at most what the studio allows. room: more of them, for a task that ends itself at
         its limit and has to load and to compile before. keeps: see `Job`.
         """
-        waiting = sum(job.stage is Stage.WAITING for job in self.jobs)
-        busy = sum(job.stage is Stage.RUNNING for job in self.jobs)
-        if busy >= self.limits.at_once and waiting >= self.limits.waiting:
+        here = sum(not job.is_over for job in self.jobs)  # of those that came just now none runs yet
+        busy = min(here, self.limits.at_once)
+        if here >= self.limits.at_once + self.limits.waiting:
             raise QueueFull(
-                f"{busy} tasks are running and {waiting} wait, the most that are taken here; stop one, or try again later"
+                f"no more tasks are taken here: {busy} under way, {here - busy} in the queue; stop one, or try again later"
             )
         limit = min(self.limits.seconds, self.limits.seconds if seconds is None else seconds)
         job = Job(what, task, arguments, tell, limit + room, on_event=on_event, keeps=keeps)
