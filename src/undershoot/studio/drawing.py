@@ -2,7 +2,6 @@
 
 import math
 import re
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ MOST_KEYS = "1234567890abcdefghijklmnoqrstuvwxyz"
 """Letters and digits that moves without a natural key get, one after another; p plays."""
 
 
-@cache
 def specification(puzzle: Puzzle) -> dict[str, Any]:
     """`kind` says which drawing it is for; the rest is what that drawing reads."""
     family = "" if puzzle.definition else re.sub(r"-.*", "", puzzle.name)
