@@ -1,16 +1,21 @@
 """Games: a line of states, the same parser and moves as everywhere, and addresses that hold a state."""
 
+import threading
 from itertools import pairwise
 from urllib.parse import parse_qs, urlparse
 
 import numpy as np
 import pytest
+from nicegui import Client, ui
 
 import undershoot as us
+from studio.test_jobs import in_a_loop_of_its_own
 from subjects import ALL
 from undershoot.studio.boards import place_of
 from undershoot.studio.drawing import specification
 from undershoot.studio.games import MOST_MOVES, Game, address, scramble_moves, usual_depth
+from undershoot.studio.pages.instances import Instance
+from undershoot.studio.pages.layout import Links
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -64,6 +69,22 @@ def test_a_move_after_steps_back_forgets_what_came_after() -> None:
         with pytest.raises(us.UndershootError, match="no place"):
             game.go(place)
     assert (game.moves, game.at) == (["D", "D"], 2)
+
+
+def test_a_scramble_is_made_beside_the_pages_and_moves_meanwhile_do_not_mix_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    game, threads = Game(us.puzzle("tiles-3x3"), "tiles-3x3"), list[int]()
+
+    def scrambled(*_: object) -> list[str]:
+        threads.append(threading.get_ident())
+        game.act("D")  # as a visitor does
+        return ["R", "D"]
+
+    monkeypatch.setattr("undershoot.studio.games.scramble_moves", scrambled)
+    with Client(ui.page("")):
+        instance = Instance(game, "play", Links("play"), 12, lambda: threads.append(threading.get_ident()))
+        in_a_loop_of_its_own(instance.scramble())
+    assert game.moves == ["R", "D"]
+    assert len(set(threads)) == 2  # it is shown where pages are answered
 
 
 def test_a_solution_comes_next_and_is_marked() -> None:

@@ -87,6 +87,10 @@ class Game:
         """Begin anew from a state."""
         self.states, self.moves, self.at, self.found_from = [state], [], 0, None
 
+    def take(self, other: "Game") -> None:
+        """What somebody began beside this one."""
+        self.states, self.moves, self.at, self.found_from = other.states, other.moves, other.at, other.found_from
+
     def draw(self, seed: int) -> None:
         """Begin anew from a uniformly random state."""
         if self.puzzle.space.sample is None:

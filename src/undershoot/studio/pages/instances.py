@@ -1,5 +1,6 @@
 """The instance that a page is about: its state as text, and the ways to another one."""
 
+import asyncio
 import json
 import random
 from collections.abc import Callable
@@ -53,32 +54,35 @@ class Instance:
         self.state.say(self.game.text)
         self.links.lead_to(self.game.name, self.game.text)
 
-    def _begin(self, how: Callable[[], None]) -> None:
+    async def _begin(self, how: Callable[[Game], None]) -> None:
+        beside = Game(self.game.puzzle, self.game.name)
         try:
-            how()
+            await asyncio.to_thread(how, beside)  # a long scramble of many moves takes seconds
         except UndershootError as error:
             self.saying.say(str(error))
             return
-        self.begun()
+        if not self.state.client.is_deleted:
+            self.game.take(beside)
+            self.begun()
 
     def _seed(self) -> int:
         return self.seed.whole("the seed", 0, MOST_SEED)
 
-    def scramble(self) -> None:
+    async def scramble(self) -> None:
         """From the goal by random moves."""
-        self._begin(lambda: self.game.scramble(self.depth.whole("the number of moves", 0, MOST_MOVES), self._seed()))
+        await self._begin(lambda game: game.scramble(self.depth.whole("the number of moves", 0, MOST_MOVES), self._seed()))
 
-    def draw(self) -> None:
+    async def draw(self) -> None:
         """Any state, each equally likely."""
-        self._begin(lambda: self.game.draw(self._seed()))
+        await self._begin(lambda game: game.draw(self._seed()))
 
-    def reset(self) -> None:
+    async def reset(self) -> None:
         """To the goal."""
-        self._begin(lambda: self.game.begin(self.game.puzzle.table.goals[0]))
+        await self._begin(lambda game: game.begin(game.puzzle.table.goals[0]))
 
-    def read(self) -> None:
+    async def read(self) -> None:
         """What was pasted."""
-        self._begin(lambda: self.game.read(self.text.value))
+        await self._begin(lambda game: game.read(self.text.value))
 
     async def copy(self) -> None:
         """The address, if the browser lets a page do that; otherwise it is shown."""

@@ -30,9 +30,9 @@ async def play_page(studio: Studio, name: str, state: str, moves: int, seed: int
     game, wrong = Game(puzzle, name), ""
     try:
         if state:
-            game.read(state)
+            await asyncio.to_thread(game.read, state)
         else:
-            game.begin_near(moves, seed)
+            await asyncio.to_thread(game.begin_near, moves, seed)
     except UndershootError as error:
         wrong = str(error)
     with page("play", "", puzzle=name) as links:

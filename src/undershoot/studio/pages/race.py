@@ -34,9 +34,9 @@ async def race_page(studio: Studio, name: str, state: str) -> None:
             return
         try:
             if state:
-                game.read(state)
+                await asyncio.to_thread(game.read, state)
             else:
-                game.begin_near(USUAL_DEPTH, 1)
+                await asyncio.to_thread(game.begin_near, USUAL_DEPTH, 1)
         except UndershootError as error:
             wrong = str(error)
         Race(studio, game, links, wrong)

@@ -127,10 +127,10 @@ class Watching:
         try:
             game = await self._new_game()
             if self.state.value.strip():
-                game.read(self.state.value)
+                await asyncio.to_thread(game.read, self.state.value)
             else:
                 depth = self.depth.whole("the number of moves", 0, MOST_MOVES)
-                game.scramble(depth, self.seed.whole("the seed", 0, MOST_SEED))
+                await asyncio.to_thread(game.scramble, depth, self.seed.whole("the seed", 0, MOST_SEED))
             heuristic = self.heuristic.value
             self._submit(
                 "watch",
