@@ -4,6 +4,7 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import undershoot as us
 from studio.conftest import Server
 from undershoot.bundles.bundle import SHIPPED
 from undershoot.puzzles.definitions import definition_of
-from undershoot.studio.folders import LARGEST_PUZZLE, Folders
+from undershoot.studio.folders import LARGEST_PUZZLE, MOST_ACTIONS, Folders
 from undershoot.studio.jobs import Limits
 from undershoot.studio.studio import Studio
 from undershoot.studio.tasks import TASKS
@@ -105,7 +106,7 @@ def test_a_good_puzzle_file_is_kept_and_bad_ones_get_their_sentence(folders: Fol
     with pytest.raises(us.UndershootError, match="already"):
         folders.add_puzzle(PUZZLE)
     for text, reason in (
-        (PUZZLE.replace("mine", "../mine"), "no line such as"),
+        (PUZZLE.replace("mine", "../mine"), "it may hold small letters, digits and hyphens"),
         (PUZZLE.replace("mine", "other").replace("(1 2 3)", "(1 2 9)"), 'names the cell "9"'),
         (PUZZLE.replace("mine", "tiles-3x3"), "which is another puzzle"),
         (PUZZLE.replace("mine", "broken") + "[", "is not a TOML file"),
@@ -115,6 +116,30 @@ def test_a_good_puzzle_file_is_kept_and_bad_ones_get_their_sentence(folders: Fol
             folders.add_puzzle(text)
         assert str(folders.puzzles) not in str(refused.value)
     assert os.listdir(folders.puzzles) == ["mine.toml"]
+
+
+def test_a_puzzle_is_kept_by_its_own_name_however_that_is_written(folders: Folders) -> None:
+    told = f'summary = """\nname = "told"\n"""\n{PUZZLE}'
+    assert folders.add_puzzle(told.replace('"mine"', "'real'")) == "real.toml"
+    assert folders.puzzle("real.toml").name == "real"
+
+
+def test_a_puzzle_of_more_moves_than_a_page_shows_is_refused_before_they_are_made(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def written(count: int, cycle: str) -> str:
+        moves = "\n".join(f'X{number}x = "{cycle}"' for number in range(count))
+        return f'name = "many"\ngoal = "A B C D"\npowers = true\n[moves]\n{moves}\n'
+
+    for many in (written(MOST_ACTIONS + 1, "(1 2)"), written(MOST_ACTIONS // 3 + 1, "(1 2 3 4)")):
+        (folders.puzzles / "brought.toml").write_text(many)
+        for ask in (partial(folders.add_puzzle, many), partial(folders.puzzle, "brought.toml")):
+            with pytest.raises(us.UndershootError, match=r"has 25[78] moves; a page shows at most 256: take some out"):
+                ask()
+    assert folders.add_puzzle(written(MOST_ACTIONS, "(1 2)")) == "many.toml"
+    monkeypatch.setattr("undershoot.puzzles.catalogue.from_text", None)
+    with pytest.raises(us.UndershootError, match="has 9,000 moves"):
+        folders.add_puzzle(written(9000, "(1 2)"))
 
 
 def test_no_run_is_trained_in_through_a_link(folders: Folders, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from undershoot.errors import UndershootError, UnknownPuzzle, cannot
-from undershoot.puzzles import catalogue
+from undershoot.puzzles import catalogue, puzzle_file
 from undershoot.puzzles.puzzle import Puzzle
 
 LONGEST_NAME = 100
@@ -24,6 +24,8 @@ MOST_FILES = 2000
 """Of a bundle or a report that are looked at."""
 LARGEST_PUZZLE = 200_000
 """Bytes of a puzzle file."""
+MOST_ACTIONS = 256
+"""Moves of a puzzle file: a page has a button for each, and every state says which of them are possible."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Folders:
             raise UndershootError(f"there is no puzzle file {name[:60]!a} in {self.puzzles}; upload it, or put it there")
         if path.stat().st_size > LARGEST_PUZZLE:
             raise UndershootError(f"the puzzle file {name[:60]!a} has more than {LARGEST_PUZZLE:,} bytes")
-        return catalogue.puzzle(path)
+        return _puzzle_in(puzzle_file.read(path), str(path))
 
     def puzzle_files(self) -> list[str]:
         """Names of the puzzle files, good or bad."""
@@ -58,11 +60,8 @@ class Folders:
         """Keep a puzzle file that somebody brought, if it is good; returns its name, which is that of the puzzle."""
         if len(text.encode()) > LARGEST_PUZZLE:
             raise UndershootError(f"the puzzle file has more than {LARGEST_PUZZLE:,} bytes, the most that are taken")
-        named = re.search(r'^\s*name\s*=\s*"([a-z0-9][a-z0-9-]{0,60})"', text, re.MULTILINE)
-        if named is None:
-            raise UndershootError('the puzzle file has no line such as name = "my-puzzle" of small letters, digits and hyphens')
-        path = inside(self.puzzles, f"{named[1]}.toml")
-        catalogue.from_text(text.removeprefix("\ufeff"), "the file")
+        puzzle = _puzzle_in(text.removeprefix("\ufeff"), "the file")
+        path = inside(self.puzzles, f"{puzzle.name}.toml")
         self._create(path, text.encode())
         return path.name
 
@@ -136,6 +135,24 @@ class Folders:
         except OSError:
             return []
         return [path.name for path in listed if NAME.fullmatch(path.name) and _is_inside(path, folder) and fits(path)]
+
+
+def _puzzle_in(text: str, source: str) -> Puzzle:
+    """The puzzle in the text of a file. One that has too many moves for a page is refused before they are made."""
+    with contextlib.suppress(ValueError, RecursionError):  # the library says what is wrong with it
+        written = tomllib.loads(text).get("moves")
+        _check_actions(len(written) if isinstance(written, dict) else 0, source)
+    puzzle = catalogue.from_text(text, source)
+    _check_actions(puzzle.table.actions, source)  # with the powers of those that are written
+    return puzzle
+
+
+def _check_actions(count: int, source: str) -> None:
+    if count > MOST_ACTIONS:
+        raise UndershootError(
+            f"{source} has {count:,} moves; a page shows at most {MOST_ACTIONS:,}: take some out, or use the puzzle on the "
+            "command line"
+        )
 
 
 def inside(root: Path, *parts: str) -> Path:
