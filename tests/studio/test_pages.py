@@ -252,17 +252,15 @@ def test_a_dragged_margin_shows_the_violations_that_the_library_counts(server: S
     with visits.page(f"{server.address}/margins?bundle=lights-out-3x3-paper", viewport={"width": 1280, "height": 1000}) as page:
         page.click("[data-do=draw-margins]")
         page.wait_for_selector(".us-margins svg", timeout=120_000)
-        box = page.locator(".us-margins svg").bounding_box()
-        grip = page.locator("[data-do=margin]").bounding_box()
-        y = grip["y"] + grip["height"] / 2
         from undershoot.bundles.reading import read_bundle
 
         network, table = read_bundle("lights-out-3x3-paper", with_calibration=False).raw, us.oracle(us.puzzle("lights-out-3x3"))
         seen = set()
-        page.mouse.move(grip["x"] + grip["width"] / 2, y)
+        page.hover("[data-do=margin]")  # when it stands still
         page.mouse.down()
+        box, grip = (page.locator(each).bounding_box() for each in (".us-margins svg", "[data-do=margin]"))
         for share in (0.02, 0.15, 0.3, 0.6, 0.9):
-            page.mouse.move(box["x"] + share * box["width"], y, steps=3)
+            page.mouse.move(box["x"] + share * box["width"], grip["y"], steps=3)
             margin = float(page.inner_text("[data-figure=margin]"))
             moved = CalibratedHeuristic(network, Calibration("by hand", NO_GUARANTEE, margin, arithmetic_margin=0.0))
             found = survey(moved, table)
@@ -272,6 +270,17 @@ def test_a_dragged_margin_shows_the_violations_that_the_library_counts(server: S
         page.mouse.up()
         assert len(seen) > 2
         assert 0 in seen
+        page.wait_for_function("document.querySelector('[data-figure=suboptimal]').textContent !== '…'", timeout=120_000)
+        page.focus("[data-do=margin]")
+        measured = list[str]()
+        while len(measured) < 2:  # of two margins beside each other one has no searches of its own
+            page.keyboard.press("ArrowLeft")
+            named = [page.inner_text(f"[data-figure={name}] + span") for name in ("expanded", "suboptimal")]
+            of, _, where = named[1].partition(" at ")
+            assert of == "of 100 solutions not optimal"
+            assert named[0] == f"mean expansions of A*{named[1].removeprefix(of)}"
+            measured.append(where)
+        assert any(measured)
         page.click("[data-do=check]:enabled")
         page.wait_for_selector("[data-say=check] .is-proven", timeout=120_000)
         assert "512 of 512 states checked, 0 above their true cost" in page.inner_text("[data-say=check]")

@@ -11,6 +11,7 @@ from nicegui import Client, ui
 
 import undershoot as us
 from undershoot.arrays import F32, States
+from undershoot.bundles.reading import read_bundle
 from undershoot.errors import UndershootError
 from undershoot.guarantees import NO_GUARANTEE
 from undershoot.heuristics.calibrated import CalibratedHeuristic, Calibration
@@ -22,11 +23,12 @@ from undershoot.studio.folders import Folders
 from undershoot.studio.games import Game, address
 from undershoot.studio.jobs import Limits
 from undershoot.studio.pages.layout import OF_A_PUZZLE, Links
+from undershoot.studio.pages.margins import _methods
 from undershoot.studio.pages.watch import Watching
 from undershoot.studio.recording import record
 from undershoot.studio.studio import Studio
 from undershoot.studio.tasks import TASKS
-from undershoot.studio.tasks.margins import margin_grid
+from undershoot.studio.tasks.margins import lowered, margin_grid, searched
 from undershoot.studio.tasks.watching import recorded
 
 
@@ -248,6 +250,21 @@ def test_calibrators_are_compared_a_block_at_a_time(monkeypatch: pytest.MonkeyPa
     assert rows["none"]["margins"] == []
     assert len(rows["grouped"]["margins"]) > 1
     assert all("rows" in event for event in events)  # those before it stay in sight while the next one is counted
+
+
+def test_searches_that_were_stopped_are_counted_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undershoot.studio.tasks.margins.MOST_EXPANDED", 20)
+    network = read_bundle("lights-out-3x3-paper", with_calibration=False).raw
+    starts = network.puzzle.sample(50, seed=1)
+    costs = us.oracle(network.puzzle).distance(starts)
+    found = searched(lowered(network, 3.0), starts, costs)
+    results = us.solve_many(network.puzzle, starts, lowered(network, 3.0), us.SearchOptions(max_expanded=20))
+    unsolved = sum(result.cost is None for result in results)
+    assert 0 < unsolved < 50
+    assert (found["stopped"], found["solved"], found["most_expanded"]) == (unsolved, 50 - unsolved, 20)
+    row = {"method": "none", "margins": [], "claim": "", "violations": 0, "mean_h": 1.0, **found}
+    assert f"{unsolved} stopped at 20<" in _methods([row])
+    assert f">0 of {50 - unsolved}<" in _methods([row])
 
 
 def test_a_network_whose_answers_would_not_fit_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

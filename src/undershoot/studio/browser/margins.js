@@ -26,8 +26,8 @@ export default {
         <div class="us-figure"><b data-figure="margin">{{ margin }}</b><span>margin t</span></div>
         <div class="us-figure" :class="here.violations ? 'is-over' : 'is-good'"><b data-figure="violations">{{ here.violations.toLocaleString("en") }}</b><span>of {{ found.states.toLocaleString("en") }} states above h*</span></div>
         <div class="us-figure"><b data-figure="mean">{{ here.mean_h.toFixed(3) }}</b><span>mean h (true {{ found.mean_true.toFixed(3) }})</span></div>
-        <div class="us-figure"><b data-figure="expanded">{{ near.expanded === null ? "…" : near.expanded.toFixed(1) }}</b><span>mean expansions of A*{{ near.margin === margin ? "" : " at " + near.margin }}</span></div>
-        <div class="us-figure" :class="near.suboptimal ? 'is-over' : ''"><b data-figure="suboptimal">{{ near.suboptimal === null ? "…" : near.suboptimal }}</b><span>of {{ found.instances }} solutions not optimal</span></div>
+        <div class="us-figure"><b data-figure="expanded">{{ near.expanded === null ? "…" : near.expanded.toFixed(1) }}</b><span>mean expansions of A*{{ where }}{{ stopped }}</span></div>
+        <div class="us-figure" :class="near.suboptimal ? 'is-over' : ''"><b data-figure="suboptimal">{{ near.suboptimal === null ? "…" : near.suboptimal }}</b><span>of {{ near.suboptimal === null ? found.instances : near.solved }} solutions not optimal{{ where }}</span></div>
       </div>
     </div>`,
   data() { return { at: this.found.start, held: false, W: 640, B: 250, S: 332 }; },
@@ -39,6 +39,11 @@ export default {
       const measured = this.found.grid.filter((row) => row.expanded !== null);
       if (!measured.length) return { expanded: null, suboptimal: null, margin: this.margin };
       return measured.reduce((best, row) => (Math.abs(row.margin - this.margin) < Math.abs(best.margin - this.margin) ? row : best));
+    },
+    where() { return this.near.margin === this.margin ? "" : " at " + this.near.margin; },
+    stopped() {
+      const { stopped, most_expanded } = this.near;
+      return stopped ? `; ${stopped} of ${this.found.instances} searches were stopped at ${most_expanded.toLocaleString("en")}` : "";
     },
     range() { const e = this.found.edges; return [e[0], e[e.length - 1]]; },
     bins() {

@@ -220,11 +220,13 @@ def _methods(rows: list[dict[str, Any]]) -> str:
         margin = ", ".join(f"{each:.3f}" for each in row["margins"][:1]) if len(row["margins"]) < 2 else "several"
         over = "is-over" if row["violations"] else ""
         worse = "is-over" if row["suboptimal"] else ""
+        stopped = f"{row['stopped']} stopped at {row['most_expanded']:,}" if row["stopped"] else ""
         claim = f'<div class="us-small">{escaped(row["claim"])}</div>'
         lines.append(
             f'<tr data-method="{row["method"]}"><td><b>{escaped(row["method"])}</b>{claim}</td>'
             f'<td>{margin}</td><td class="{over}">{row["violations"]:,}</td><td>{row["mean_h"]:.3f}</td>'
-            f'<td>{row["expanded"]:,.1f}</td><td class="{worse}">{row["suboptimal"]}</td></tr>'
+            f'<td>{row["expanded"]:,.1f}<div class="us-small">{stopped}</div></td>'
+            f'<td class="{worse}">{row["suboptimal"]} of {row["solved"]}</td></tr>'
         )
     columns = ("method, and what it claims", "margin", "above h*", "mean h", "expanded", "not optimal")
     head = "".join(f"<th>{column}</th>" for column in columns)

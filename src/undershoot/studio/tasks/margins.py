@@ -177,10 +177,13 @@ def _add_searches(rows: list[dict[str, Any]], network: NeuralHeuristic, distance
 
 
 def searched(heuristic: NeuralHeuristic | CalibratedHeuristic, starts: States, true_costs: AnyArray) -> dict[str, Any]:
-    """The mean of the expansions, stopped searches included, and how many solutions are not optimal."""
+    """The mean of the expansions, stopped searches included, how many were stopped, and how many solutions are not optimal."""
     results = solve_many(heuristic.puzzle, starts, heuristic, SearchOptions(max_expanded=MOST_EXPANDED))
     return {
         "expanded": sum(result.expanded for result in results) / len(results),
+        "stopped": sum(result.status.is_limit for result in results),
+        "most_expanded": MOST_EXPANDED,
+        "solved": sum(result.cost is not None for result in results),
         "suboptimal": sum(r.cost is not None and r.cost > int(true) for r, true in zip(results, true_costs, strict=True)),
     }
 
