@@ -13,7 +13,7 @@ from studio.test_jobs import in_a_loop_of_its_own
 from subjects import ALL
 from undershoot.studio.boards import place_of
 from undershoot.studio.drawing import specification
-from undershoot.studio.games import MOST_MOVES, Game, address, scramble_moves, usual_depth
+from undershoot.studio.games import MOST_MOVES, Game, address, costs_on_the_way, scramble_moves, usual_depth
 from undershoot.studio.pages.instances import Instance
 from undershoot.studio.pages.layout import Links
 
@@ -95,6 +95,17 @@ def test_a_solution_comes_next_and_is_marked() -> None:
     assert [frame["found"] for frame in game.frames()] == [False, True, True]
     assert game.frames()[-1]["solved"]
     assert [frame["undo"] for frame in game.frames()] == ["", "U", "R"]
+
+
+@pytest.mark.parametrize("name", ["tiles-2x3", "pancake-7"])
+def test_costs_on_the_way_of_a_cheapest_solution_are_true(name: str) -> None:
+    puzzle = us.puzzle(name)
+    start, table = puzzle.sample(1, seed=3)[0], us.oracle(puzzle)
+    moves = list(us.solve(puzzle, start, us.heuristic(puzzle, "table")).actions)
+    costs = costs_on_the_way(puzzle, start, moves)
+    assert len(costs) == len(moves) > 3
+    for state, cost in costs.items():
+        assert table.distance(np.frombuffer(state, dtype=np.uint8)[None])[0] == cost
 
 
 def test_as_many_moves_are_usual_as_a_scramble_may_have() -> None:

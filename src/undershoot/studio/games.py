@@ -194,6 +194,17 @@ def scramble_moves(puzzle: Puzzle, depth: int, seed: int) -> list[str]:
     return moves
 
 
+def costs_on_the_way(puzzle: Puzzle, state: U8, moves: list[str]) -> dict[bytes, int]:
+    """The true cost of every state of a cheapest solution, by its bytes: what is left to pay from there."""
+    table = puzzle.table
+    actions = [table.action_names.index(move) for move in moves]
+    left, found = int(table.cost[actions].sum()), dict[bytes, int]()
+    for action in actions:
+        found[state.tobytes()] = left
+        state, left = play(table, state, [action]), left - int(table.cost[action])
+    return found
+
+
 def _is_goal(puzzle: Puzzle, state: U8) -> bool:
     return bool((puzzle.table.goals == state).all(axis=1).any())
 

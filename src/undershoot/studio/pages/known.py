@@ -30,8 +30,8 @@ class KnownCard:
         self.answer: dict[str, Any] = {}
         self.answered = b""
         """The state that the answer is about."""
-        self.proven_cost: tuple[bytes, int] | None = None
-        """A state, and its cost as a search has proven it."""
+        self.proven: dict[bytes, int] = {}
+        """States, and their costs as searches have proven them."""
         self.listeners: list[Callable[[], None]] = []
         self.client = ui.context.client
         self._asking: asyncio.Task[None] | None = None
@@ -78,17 +78,17 @@ class KnownCard:
         """Names of those at hand."""
         return [row["name"] for row in self.answer.get("rows", []) if "error" not in row]
 
-    def prove(self, state: bytes, cost: int) -> None:
-        """A search has proven what this state costs."""
-        self.proven_cost = state, cost
+    def prove(self, costs: dict[bytes, int]) -> None:
+        """A search has proven what these states cost."""
+        self.proven |= costs
         self._show()
 
     def _show(self) -> None:
         if self.answered != self.game.state.tobytes():
             return  # an answer about this state is on its way
         true_cost = self.answer.get("true_cost")
-        if true_cost is None and self.proven_cost is not None and self.proven_cost[0] == self.answered:
-            true_cost = self.proven_cost[1]
+        if true_cost is None:
+            true_cost = self.proven.get(self.answered)
         rows = self.answer.get("rows", [])
         top = max([1.0, *(row["h"] for row in rows if row.get("h") is not None), float(true_cost or 0)]) * 1.06
         self.rows.classes(remove="is-old").set_content("".join(self._row(row, true_cost, top) for row in rows))

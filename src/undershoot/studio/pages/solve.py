@@ -8,7 +8,7 @@ from nicegui import ui
 from undershoot.arrays import U8
 from undershoot.errors import UndershootError
 from undershoot.studio.elements import Choice, Field, box, button, enable, escaped, figure, markup, said, show, text
-from undershoot.studio.games import Game
+from undershoot.studio.games import Game, costs_on_the_way
 from undershoot.studio.jobs import Job, Stage
 from undershoot.studio.pages.known import KnownCard
 from undershoot.studio.studio import Studio
@@ -199,7 +199,7 @@ class SolveCard:
             + figure("seconds", f"{result['seconds']:.3f}")
         )
         if result["optimality"] == "proven":
-            self.known.prove(self.start.tobytes(), result["cost"])
+            self.known.prove(costs_on_the_way(self.game.puzzle, self.start, self.moves))
         self._play()
 
 
