@@ -185,7 +185,7 @@ class SolveCard:
         over = result["overestimates"]
         more = f" On {over} of the states of this solution the heuristic overestimates." if over else ""
         name = {"astar": "A*", "ida": "IDA*", "both": "both bounds at once"}[result["algorithm"]]
-        by = f"{name}; {escaped(self.searched_with)}: {result['sentence']}"
+        by = f"{name}; {escaped(self.searched_with)}: {escaped(result['sentence'])}"
         self.saying.set_content(
             said(result["statement"] + more, kind)
             + f'<div class="us-small" style="margin-top:.5rem">{by}</div>'
