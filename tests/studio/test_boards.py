@@ -39,6 +39,19 @@ def test_steps_back_that_are_faster_than_answers_are_of_the_move_before_them(ser
         assert shown == tiles.parse(expected)[0].tolist()
 
 
+def test_the_tab_key_passes_a_list_of_moves_in_one_step_and_arrow_keys_go_along_it(server: Server, visits: Visits) -> None:
+    focused = "(what) => document.activeElement.matches(what)"
+    with visits.page(f"{server.address}/play/tiles-3x3?moves=30&seed=1") as page:
+        page.focus(".us-scrubber input")
+        page.keyboard.press("Tab")
+        assert page.evaluate(focused, ".us-moves button:nth-child(31).is-here")
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_selector(".us-moves button:nth-child(30).is-here:focus")
+        assert page.inner_text(".us-count") == "29 / 30"  # the arrow has moved no tile
+        page.keyboard.press("Tab")
+        assert not page.evaluate(focused, ".us-moves button")
+
+
 def test_what_is_said_of_the_state_goes_along_while_a_history_plays(server: Server, visits: Visits) -> None:
     with visits.page(f"{server.address}/play/tiles-3x3?moves=30&seed=1") as page:
         page.wait_for_selector(".us-moves button:nth-child(31).is-here")

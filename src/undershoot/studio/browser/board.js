@@ -219,9 +219,10 @@ export default {
           aria-label="Place in the history" @input="slide(Number($event.target.value))">
         <span class="us-count">{{ at }} / {{ frames.length - 1 }}</span>
       </div>
-      <div v-if="!plain && frames.length > 1" class="us-moves" ref="moves">
-        <button :class="{ 'is-here': at === 0 }" @click="soon(() => go(0))">start</button>
-        <button v-for="(frame, i) in frames.slice(1)" :key="i" @click="soon(() => go(i + 1))"
+      <div v-if="!plain && frames.length > 1" class="us-moves" ref="moves" role="group" aria-label="Moves so far; arrow keys go along them"
+        @keydown.left.prevent.stop="walk(-1)" @keydown.right.prevent.stop="walk(1)">
+        <button :tabindex="at === 0 ? 0 : -1" :class="{ 'is-here': at === 0 }" @click="soon(() => go(0))">start</button>
+        <button v-for="(frame, i) in frames.slice(1)" :key="i" :tabindex="at === i + 1 ? 0 : -1" @click="soon(() => go(i + 1))"
           :class="{ 'is-here': at === i + 1, 'is-past': i < at, 'is-solution': frame.found }">{{ frame.move }}</button>
       </div>
       <label v-if="!plain && spec.moves.length > FEW" class="us-field us-find"><span>Find one of {{ spec.moves.length }} moves; Enter plays it</span>
@@ -314,6 +315,13 @@ export default {
       if (Math.abs(to - this.at) === 1) this.step(to, STEP);
       else { this.at = to; this.queue = this.queue.then(() => this.settle()); }
       this.tell();
+    },
+    // Along the list of moves, which the Tab key passes in one step.
+    walk(by) {
+      this.soon(() => {
+        this.go(this.at + by);
+        this.$nextTick(() => this.$refs.moves.querySelector(".is-here").focus());
+      });
     },
     slide(to) {
       this.soon(() => {
