@@ -35,7 +35,7 @@ def test_steps_back_that_are_faster_than_answers_are_of_the_move_before_them(ser
         page.wait_for_selector(".us-moves button:nth-child(3).is-here")
         assert page.inner_text(".us-moves").split() == ["start", "D", "D"]
         assert page.inner_text("[data-say=state]") == expected
-        shown = page.evaluate("(() => { const [board] = Object.values(undershootBoards); return board.frames[board.at].state; })()")
+        shown = page.evaluate("Object.values(undershootBoards).map((board) => board.frames[board.at].state)[0]")
         assert shown == tiles.parse(expected)[0].tolist()
 
 
@@ -124,9 +124,13 @@ def test_an_example_is_stopped(server: Server, visits: Visits) -> None:
 
 def test_where_there_is_no_page_the_studio_says_so(server: Server, visits: Visits) -> None:
     assert server.get("/nowhere") == (404, "there is nothing here")
+    misread = "moves is 'abc' in the address; allowed are whole numbers, as in /play/tiles-3x3?moves=14&seed=2"
+    assert server.get("/play/tiles-3x3?moves=abc") == (422, misread)
     with visits.page(f"{server.address}/nowhere/<b>x") as page:
         assert page.inner_text(".us-said") == "there is no page '/nowhere/<b>x' here; the links above lead to all there are"
         assert page.locator(".us-nav a").count() == 7
+        page.goto(f"{server.address}/play/tiles-3x3?moves=abc")
+        assert page.inner_text(".us-said") == misread
 
 
 def test_letters_of_charts_keep_their_size_on_a_narrow_screen(server: Server, visits: Visits) -> None:

@@ -4,6 +4,7 @@ import logging
 import sys
 
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, RedirectResponse
 from nicegui import Client, app, ui
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -12,7 +13,7 @@ from undershoot.studio.boards import BROWSER
 from undershoot.studio.folders import Folders
 from undershoot.studio.guarding import Guard
 from undershoot.studio.jobs import Limits
-from undershoot.studio.pages.help import help_page, nowhere_page
+from undershoot.studio.pages.help import help_page, refusal_page
 from undershoot.studio.pages.layout import beginning
 from undershoot.studio.pages.margins import margins_page
 from undershoot.studio.pages.play import play_page
@@ -110,11 +111,24 @@ def _add_routes(studio: Studio) -> None:
 
     @app.exception_handler(404)
     async def nowhere(request: Request, error: Exception) -> Response:
-        if "text/html" not in request.headers.get("accept", ""):
-            return PlainTextResponse("there is nothing here", status_code=404)
-        with Client(ui.page(""), request=request) as client:
-            nowhere_page(request.url.path)
-        return client.build_response(request, 404)
+        words = f"there is no page {request.url.path[:60]!a} here; the links above lead to all there are"
+        return _refusal(request, 404, "there is nothing here", "Not found", words)
+
+    @app.exception_handler(RequestValidationError)
+    async def misread(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        came = f"{first['loc'][-1]} is {str(first['input'])[:20]!a} in the address"
+        words = f"{came}; allowed are whole numbers, as in {FIRST}"
+        return _refusal(request, 422, words, "Not understood", words)
+
+
+def _refusal(request: Request, code: int, plain: str, title: str, words: str) -> Response:
+    """For programs in plain text, for people on a page."""
+    if "text/html" not in request.headers.get("accept", ""):
+        return PlainTextResponse(plain, status_code=code)
+    with Client(ui.page(""), request=request) as client:
+        refusal_page(title, words)
+    return client.build_response(request, code)
 
 
 def _redirect(old: str, new: str) -> None:

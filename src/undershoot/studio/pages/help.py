@@ -11,7 +11,7 @@ def help_page() -> None:
         markup((BROWSER / "help.html").read_text(encoding="utf-8"), "us-prose")
 
 
-def nowhere_page(path: str) -> None:
-    """Of an address that leads nowhere."""
-    with page("", "Not found"):
-        Saying().say(f"there is no page {path[:60]!a} here; the links above lead to all there are")
+def refusal_page(title: str, words: str) -> None:
+    """Of an address that leads nowhere, or that nobody can read."""
+    with page("", title):
+        Saying().say(words)
