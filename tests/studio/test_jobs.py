@@ -242,6 +242,8 @@ def test_one_table_of_a_puzzle_is_made_at_a_time_and_all_who_wait_are_told(tmp_p
             assert studio.making(us.puzzle("tiles-2x3")) is None
             assert (await over(job)).stage is Stage.DONE
             assert (told[0], told[-1]) == (Stage.WAITING, Stage.DONE)
+            await asyncio.sleep(0)
+            assert not job.others
             assert studio.making(lights_out) is None
         finally:
             await studio.close()

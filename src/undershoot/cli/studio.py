@@ -32,7 +32,7 @@ def studio(
     except ImportError as error:
         raise UndershootError(INSTALL) from error
     from undershoot.studio.folders import Folders
-    from undershoot.studio.jobs import Limits
+    from undershoot.studio.jobs import Limits, usual_tasks
     from undershoot.studio.server import LOOPBACK, serve
 
     memory = parse_bytes(max_memory)
@@ -45,9 +45,7 @@ def studio(
             f"files and runs, and read what is in {runs} and {puzzles}. There is no password.",
             file=sys.stderr,
         )
-    limits = Limits(seconds=max_seconds, memory=memory, waiting=queue)
-    if jobs is not None:
-        limits = Limits(seconds=max_seconds, memory=memory, waiting=queue, at_once=jobs)
+    limits = Limits(seconds=max_seconds, memory=memory, at_once=jobs or usual_tasks(), waiting=queue)
     serve(Folders(runs, puzzles), limits, host, port, not no_open)
 
 

@@ -20,6 +20,11 @@ FAREWELL = 10.0
 LOG = logging.getLogger("undershoot.studio")
 
 
+def usual_tasks() -> int:
+    """At once, on this machine."""
+    return max(2, min(4, os.cpu_count() or 2))
+
+
 @dataclass(frozen=True)
 class Limits:
     """What jobs may take."""
@@ -27,7 +32,7 @@ class Limits:
     seconds: float = 900.0
     memory: int = 4 * 2**30
     """Bytes of each."""
-    at_once: int = field(default_factory=lambda: max(2, min(4, os.cpu_count() or 2)))
+    at_once: int = field(default_factory=usual_tasks)
     waiting: int = 8
 
 
@@ -139,6 +144,7 @@ class Jobs:
         finally:
             self.jobs.remove(job)
             self._say(job)
+            job.others.clear()  # pages that are gone are not held
 
     async def _do(self, job: Job, worker: Worker) -> None:
         def tell(event: dict[str, Any]) -> None:

@@ -27,7 +27,6 @@ def main() -> None:
 
         warm()
         lock = threading.Lock()
-        _say(channel, lock, {"ready": os.getpid()})
         while True:
             request = requests.get()
 

@@ -24,13 +24,12 @@ def solve(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]
     tell({"phase": "loading"})
     heuristic = heuristic_of(puzzle, arguments["heuristic"])
     options = SearchOptions(
-        weight=arguments.get("weight", 1.0),
         max_expanded=arguments.get("max_expanded"),
         max_seconds=arguments.get("max_seconds"),
         max_memory=arguments.get("max_memory"),
         algorithm=Algorithm(arguments.get("algorithm", "auto")),
     )
-    first, why = choose(puzzle, heuristic, options)
+    first, _ = choose(puzzle, heuristic, options)
     tell({"phase": "preparing; the first search of a kind is compiled, which takes up to a minute"})
     result = (
         _meet(puzzle, state, heuristic, options, tell)
@@ -41,7 +40,6 @@ def solve(arguments: dict[str, Any], tell: Tell, should_stop: Callable[[], bool]
         **result.to_json(),
         "statement": statement(result),
         "heuristic": heuristic.name,
-        "why": why,
         **in_words(heuristic.guarantee),
     }
 
