@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -423,7 +424,7 @@ def test_dark_and_light_are_remembered_and_all_pages_fit_a_narrow_screen(server:
 
 
 def test_pictures_of_help_and_reports(server: Server, visits: Visits, picture: Any) -> None:
-    report = server.runs / "reproduce-quick" / "report"
+    report = server.runs / "reproduce-paper" / "report"
     report.mkdir(parents=True)
     (report / "index.html").write_text("<h1>A report</h1><script>document.title = 'ran'</script><img src='a.png'>")
     with visits.page(f"{server.address}/reports") as page:
@@ -431,6 +432,10 @@ def test_pictures_of_help_and_reports(server: Server, visits: Visits, picture: A
         assert frame.locator("h1").inner_text() == "A report"
         assert page.frames[1].title() != "ran"  # nothing in a report runs
         assert page.get_attribute("iframe", "sandbox") == ""
+        shutil.copytree(ROOT / "docs" / "results", report, ignore=shutil.ignore_patterns("records"), dirs_exist_ok=True)
+        page.reload()
+        frame.locator("h1").wait_for()
+        picture(page, "reports")
     with visits.page(f"{server.address}/help") as page:
         picture(page, "help")
 
