@@ -42,6 +42,10 @@ def test_a_run_of_before_is_shown_by_itself_and_gone_on_with(server: Server, vis
         page.click("[data-do=train]")
         page.wait_for_selector(".us-said.is-wrong")
         assert page.inner_text(".us-said.is-wrong").startswith("the hidden layers are 'abc'; allowed are whole numbers")
+        for wide in ("99999", "8193", " ".join(["8"] * 17)):
+            page.fill("[data-do=hidden]", wide)
+            page.click("[data-do=train]")
+            page.wait_for_selector(f".us-said.is-wrong >> text=the hidden layers are '{wide[:20]}'; allowed")
         page.fill("[data-do=hidden]", "16")
         page.click("[data-do=train]")
         page.wait_for_selector("[data-say=train] .is-wrong", timeout=120_000)

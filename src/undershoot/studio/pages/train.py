@@ -21,6 +21,8 @@ from undershoot.studio.studio import RUNS, Studio
 LEAD = "A run keeps its recipe, metrics and checkpoints in the folder of runs; when it ends, its bundle is in all lists."
 FIRST_RECIPE = "paper"
 MOST_STEPS = 1_000_000
+MOST_LAYERS, WIDEST = 16, 8192
+"""Of a recipe, whose own sentence speaks of the command line."""
 DECADES = 5
 """Of losses that are shown: one that is nearly 0, as on scrambles of one move, would press all others together."""
 POWER = "(value) => value >= 0.01 && value < 1000 ? String(value) : value.toExponential(0)"
@@ -130,10 +132,11 @@ class Training:
     def _widths(self) -> list[str]:
         """Of the hidden layers; none for those of the recipe."""
         given = self.hidden.value.replace(",", " ").split()
-        if not all(re.fullmatch(r"[1-9][0-9]{0,4}", width) for width in given):
+        are_widths = all(re.fullmatch(r"[1-9][0-9]{0,3}", each) and int(each) <= WIDEST for each in given)
+        if len(given) > MOST_LAYERS or not are_widths:
             raise UndershootError(
-                f"the hidden layers are {self.hidden.value[:20]!a}; allowed are whole numbers with spaces between "
-                "them, such as 64 64, or nothing, for those of the recipe"
+                f"the hidden layers are {self.hidden.value[:20]!a}; allowed are whole numbers from 1 to {WIDEST:,} with spaces "
+                f"between them, at most {MOST_LAYERS}, such as 64 64, or nothing, for those of the recipe"
             )
         return given
 
