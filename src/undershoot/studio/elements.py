@@ -12,7 +12,15 @@ EMIT_PICKED = """(event) => {
   if (event.target.matches(":focus-visible")) sessionStorage.setItem("picked", "1");
   emit(event.target.value);
 }"""
-TAKE_FOCUS = "if (sessionStorage.getItem('picked')) getHtmlElement(%d).focus(); sessionStorage.removeItem('picked');"
+TAKE_FOCUS = """
+  const take = (tries) => {
+    const element = getHtmlElement(%d);
+    element?.focus();
+    if (tries && document.activeElement !== element) setTimeout(take, 50, tries - 1);  // it may not be there yet
+  };
+  if (sessionStorage.getItem("picked")) take(20);
+  sessionStorage.removeItem("picked");
+"""
 """Who chooses by the keyboard goes on choosing on the page that this opens."""
 EMIT_FILE = "async (event) => emit((await event.target.files[0].text()).slice(0, 300000))"
 EMIT_CHECKED = "(event) => emit(event.target.checked)"
