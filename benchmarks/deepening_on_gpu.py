@@ -1,10 +1,13 @@
 """IDA* on a device with pattern tables: which patterns, and how many looks at them, are best in how much memory.
 
     PYTHONPATH=src python benchmarks/deepening_on_gpu.py [cube-3x3] [--sets corners+8+8+inverse ...] [--later 0 8 24 ...]
-        [--count 100] [--seconds 600] [--memories 16 24 40 80 140] [--device cuda] [--walk N] [--profile] [--out FILE]
+        [--count 100] [--seconds 600] [--memories 16 24 40 80 140] [--device cuda] [--walk N] [--hardest-of N] [--cores N]
+        [--profile] [--out FILE]
 
 For every set, whose tables are made and verified there, and every number of sums that are asked of what is left, the same
-uniformly random states are searched one after another; --walk N takes random walks of N moves. Rates are children after pruned
+uniformly random states are searched one after another; --walk N takes random walks of N moves, --hardest-of N of N uniformly
+random ones those that cost most by the puzzle's own formula. With --cores N the default set of the puzzle searches the same
+states on N cores, too, as long as the seconds last. Rates are children after pruned
 pairs. Memory is the most that was held, while the tables were made or while the search ran. At the end stands what was quickest
 in each memory, of what proved most. What does not fit is said and left out.
 """
@@ -139,6 +142,20 @@ def searched(puzzle: Puzzle, states: States, heuristic: DevicePatterns, argument
     return results
 
 
+def on_cores(puzzle: Puzzle, states: States, arguments: argparse.Namespace) -> None:
+    """The same states on the cores, by the default set, one after another."""
+    heuristic = us.patterns(puzzle)
+    us.solve_many(puzzle, states[:1], heuristic, replace(DEEP, max_seconds=1.0), threads=arguments.cores)
+    results, until = list[Result](), time.perf_counter() + arguments.seconds
+    for k in range(len(states)):
+        left = until - time.perf_counter()
+        if left <= 0:
+            break
+        results += us.solve_many(puzzle, states[k : k + 1], heuristic, replace(DEEP, max_seconds=left), threads=arguments.cores)
+    name = f"{heuristic.set_name} on {arguments.cores} cores"
+    print(" | ".join(row_of(name, 0, 0, 0, 0.0, results).cells()), flush=True)
+
+
 def row_of(name: str, later: int, size: int, peak: int, making: float, results: list[Result]) -> Row:
     seconds, children = [result.seconds for result in results], [result.generated for result in results]
     proven = sum(result.optimality.kind is OptimalityKind.PROVEN for result in results)
@@ -182,6 +199,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--later", type=int, nargs="*", default=[0, 4, 8, 16, 24, 48, 96])
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--walk", type=int, default=0)
+    parser.add_argument("--hardest-of", type=int, default=0)
+    parser.add_argument("--cores", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=600.0, help="for all states of a row")
     parser.add_argument("--memories", type=float, nargs="*", default=[16, 24, 40, 80, 140], help="GB")
     parser.add_argument("--device", default="cuda")
@@ -199,9 +218,13 @@ def main() -> None:
     if arguments.walk:
         states = scramble(puzzle.table, np.full(arguments.count, arguments.walk), seed=19).states
     else:
-        states = puzzle.sample(arguments.count, seed=19)
+        states = puzzle.sample(max(arguments.count, arguments.hardest_of), seed=19)
+        if arguments.hardest_of:
+            states = states[np.argsort(-puzzle.base_heuristic(states), kind="stable")[: arguments.count]]
     where = "the processor" if arguments.device == "cpu" else torch.cuda.get_device_name()
     print(f"{puzzle.name}, {where}, torch {torch.__version__}\n{HEADINGS}", flush=True)
+    if arguments.cores:
+        on_cores(puzzle, states, arguments)
     rows = list[Row]()
     for name in arguments.sets or SETS.get(puzzle.name) or names_of_sets(puzzle):
         rows += measure(puzzle, name, states, arguments)
