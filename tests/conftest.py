@@ -24,11 +24,10 @@ settings.load_profile("seeded")
 
 
 LONG = (
-    *("test_pages", "test_documented_commands", "test_ends", "test_reproduction", "test_train_page", "test_coverage"),
-    *("test_boards", "test_device_best_first", "test_jobs", "test_astar", "test_margins_page", "test_false_patterns"),
+    *("test_documented_commands", "test_reproduction", "test_coverage"),
+    *("test_device_best_first", "test_astar", "test_false_patterns", "test_both"),
 )
-"""Files that take longest: first, so that no process is left alone with one in the end; those of browsers, which mostly wait,
-beside those that compute."""
+"""Files that take long: first, so that no process is left alone with one in the end. Browsers come when all is compiled."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -281,13 +281,19 @@ def put_back(folder: Path) -> None:
     if os.path.lexists(place):
         return
     with suppress(OSError):
-        for scratch in place.parent.glob(f".{glob.escape(place.name)}.*{PART}"):
-            if any(part.is_symlink() or not part.is_dir() for part in (scratch, scratch / FRESH, scratch / REPLACED)):
-                continue  # both steps were made, and whoever removed the folder since wanted that
+        left = list(place.parent.glob(f".{glob.escape(place.name)}.*{PART}"))
+        # Of others both steps were made, and whoever removed the folder since wanted that.
+        left = [scratch for scratch in left if all(map(_is_own_folder, (scratch, scratch / FRESH, scratch / REPLACED)))]
+        if left:
             time.sleep(MOMENT)  # for a process that lives
+        for scratch in left:
             if not os.path.lexists(place):
                 (scratch / REPLACED).rename(place)
                 shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _is_own_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _behind_links(path: Path) -> Path:

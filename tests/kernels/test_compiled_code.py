@@ -157,6 +157,18 @@ def test_damaged_machine_code_is_compiled_again(workshop: Workshop, damage: Call
     assert was_kept(workshop.functions().twice, 21, 42)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
+def test_what_never_ends_is_not_read(workshop: Workshop, put: Callable[[Path], None]) -> None:
+    assert workshop.functions().twice(21) == 42
+    path = workshop.files()["twice"]
+    path.unlink()
+    put(path)
+    assert f"machine code in {workshop.folder} was damaged" in only_warning(workshop.functions().twice, 21, 42)
+    assert path.is_file()
+    assert not path.is_symlink()
+
+
 def test_exchanged_files_are_found_out_with_one_warning_for_all(workshop: Workshop) -> None:
     functions = workshop.functions()
     assert (functions.twice(10), functions.square(10)) == (20, 100)

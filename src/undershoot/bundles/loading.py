@@ -106,7 +106,7 @@ def heuristic(
         raise UndershootError(f'a heuristic has a name, such as "base", or the path of a bundle; {what_came(name)} came')
     name = str(name)
     is_path = _can_be_a_path(name)
-    if is_path:
+    if is_path and not _is_known(name):
         put_back(Path(name))
     parts = _parts(name)
     if len(parts) > 1 and (all(map(_is_known, parts)) or not (is_path and Path(name).exists())):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from undershoot.cli.interruption import Interrupted
-from undershoot.cli.terminal import AsJson, PuzzleName, plain, print_json, stdout
+from undershoot.cli.terminal import AsJson, PuzzleName, percent, plain, print_json, stdout
 from undershoot.errors import UndershootError, cannot
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _finish(
     console = stdout()
     if found is not None:
         _show_survey(console, puzzle, found)
-    rate = "" if position.solve_rate is None else f"; {position.solve_rate:.0%} solved at depth {position.solved_depth}"
+    rate = "" if position.solve_rate is None else f"; {percent(position.solve_rate)} solved at depth {position.solved_depth}"
     speed = position.step / max(position.seconds, 1e-9)
     console.print(
         f"{position.step:,} steps in {position.seconds:.1f} s ({speed:,.0f} per second), evaluations "
@@ -246,7 +246,7 @@ def _display(name: str, recipe: "Recipe", quiet: bool) -> Iterator[Callable[["Po
             completed=position.step,
             depth=f"{position.depth}/{recipe.curriculum.max_depth}",
             loss=f"{position.loss:.3g}",
-            rate="-" if position.solve_rate is None else f"{position.solve_rate:.0%}",
+            rate="-" if position.solve_rate is None else percent(position.solve_rate),
             speed=f"{position.step / max(position.seconds, 1e-9):,.0f}",
         )
 

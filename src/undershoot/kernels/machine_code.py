@@ -22,10 +22,12 @@ from typing import Any
 from numba.core import compiler, serialize, types
 
 from undershoot import trust
-from undershoot.files import cache_folder, check_no_link, written_atomically
+from undershoot.files import cache_folder, check_no_link, is_endless, written_atomically
 
 FORMAT = b"undershoot machine code 1\n"
 SIGNATURE_BYTES = 32
+MOST_BYTES = 1 << 26
+"""Of a file: machine code is about a megabyte."""
 UNUSED_DAYS = 30
 FOLDER_OF_A_STATE = re.compile(r"[0-9a-f]{16}")
 FILE_OF_A_STATE = re.compile(r"\.?[\w.]+-[0-9a-f]{32}\.code(\.\w+)?")
@@ -78,6 +80,9 @@ class MachineCode:
         identity = self._identity(signature, target.codegen())
         try:
             path = self._path(identity)
+            if is_endless(path) or path.stat().st_size > MOST_BYTES:
+                self._rejected.add(path)
+                return None
             content = path.read_bytes()
         except (OSError, trust.Untrusted):
             return None  # usually it is missing; saving it shows what else may be wrong

@@ -248,7 +248,7 @@ class Training:
             self.progress.set_content("")
             return
         last = rows[-1]
-        rate = "–" if last["solve_rate"] is None else f"{last['solve_rate']:.0%}"
+        rate = "–" if last["solve_rate"] is None else f"{math.floor(100 * last['solve_rate'] + 1e-9)}%"
         self.figures.set_content(
             figure("steps", f"{last['steps']:,}")
             + figure("loss", "–" if last["loss"] is None else f"{last['loss']:.4g}")
