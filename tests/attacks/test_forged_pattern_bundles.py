@@ -180,8 +180,8 @@ def of_network(**changes: Any) -> Change:
     return lambda d: d["networks"][0].update(changes)
 
 
-def numbers(*values: int) -> Change:
-    return lambda t: t.update({"0.numbers": np.array(values, np.uint32), "0.costs": np.zeros(len(values), np.uint8)})
+def numbers(*values: int, kind: type = np.uint32) -> Change:
+    return lambda t: t.update({"0.numbers": np.array(values, kind), "0.costs": np.zeros(len(values), np.uint8)})
 
 
 REFUSED: dict[str, tuple[dict[str, Change], str]] = {
@@ -246,6 +246,10 @@ REFUSED: dict[str, tuple[dict[str, Change], str]] = {
     "thresholds that are a word": ({"calibration": lambda d: d.update(thresholds="ab")}, "its thresholds is missing"),
     "listed twice": ({"exceptions": numbers(7, 7)}, "listed arrangements are rising numbers"),
     "listed out of order": ({"exceptions": numbers(9, 7)}, "listed arrangements are rising numbers"),
+    "listed so far apart that differences wrap around": (
+        {"exceptions": numbers(5, 50, 2**63 + 49, 60, kind=np.uint64)},
+        "listed arrangements are rising numbers",
+    ),
     "listed beyond the last": ({"exceptions": numbers(3024)}, "listed arrangements are rising numbers"),
     "listed below h0": ({"exceptions": numbers(3023)}, "no whole number of steps above h0's shares"),
     "listed with an odd cost": (

@@ -72,6 +72,8 @@ def studio_server(folder: Path, *options: str) -> Iterator[Server]:
     runs, puzzles, log = folder / "runs", folder / "puzzles", folder / "log"
     runs.mkdir()
     shutil.copytree(ROOT / "examples", puzzles, ignore=lambda _, names: [name for name in names if not name.endswith(".toml")])
+    (folder / ".nicegui").mkdir()
+    os.mkfifo(folder / ".nicegui" / "storage-general.json")  # whatever is there in the working folder is not read
     port, began = free_port(), time.monotonic()
     command = [sys.executable, "-m", "undershoot", "studio", "--no-open", "--port", str(port)]
     with log.open("w") as said:

@@ -27,12 +27,13 @@ def studio(
     max_memory: Annotated[str, typer.Option(metavar="SIZE", help="Of a task, such as 500M or 4G.")] = "4G",
 ) -> None:
     """See it in a browser: play, solve, watch searches, move margins, train."""
+    from undershoot.studio.folders import Folders
+    from undershoot.studio.jobs import Limits, usual_tasks
+
     try:
         import nicegui  # noqa: F401
     except ImportError as error:
         raise UndershootError(INSTALL) from error
-    from undershoot.studio.folders import Folders
-    from undershoot.studio.jobs import Limits, usual_tasks
     from undershoot.studio.server import LOOPBACK, serve
 
     memory = parse_bytes(max_memory)

@@ -53,7 +53,8 @@ class PatternNetwork:
         size, numbers = int(self.pattern.folded.size), self.listed
         if numbers.ndim != 1:
             raise UndershootError(f"listed arrangements are a row of numbers; an array of {numbers.ndim} axes came")
-        is_in_order = bool((np.diff(numbers) > 0).all()) and (not len(numbers) or 0 <= numbers[0] <= numbers[-1] < size)
+        # Compared, not subtracted: differences of what a file holds may wrap around.
+        is_in_order = bool((numbers[1:] > numbers[:-1]).all() and ((numbers >= 0) & (numbers < size)).all())
         if numbers.dtype != np.int64 or numbers.shape != self.listed_costs.shape or not is_in_order:
             raise UndershootError(f"listed arrangements are rising numbers below {size:,}, each with a cost")
         above = self.listed_costs.astype(np.int64) - sums_of(self.residuals.share, self.listed_codes)
