@@ -22,6 +22,11 @@ TAKE_FOCUS = """
   sessionStorage.removeItem("picked");
 """
 """Who chooses by the keyboard goes on choosing on the page that this opens."""
+EMIT_CHOSEN = """(event) => {
+  const chosen = event.target.closest("[data-choose]");
+  if (chosen) emit(chosen.dataset.choose);
+}"""
+"""For a box whose buttons come and go: a click on one that has gone meanwhile is heard, too."""
 EMIT_FILE = "async (event) => emit((await event.target.files[0].text()).slice(0, 300000))"
 EMIT_CHECKED = "(event) => emit(event.target.checked)"
 
@@ -60,12 +65,13 @@ def escaped(words: object) -> str:
     return html.escape(str(words))
 
 
-def button(words: str, handler: Handler, classes: str = "", name: str = "") -> ui.element:
-    """A button with words on it. name: for tests."""
+def button(words: str, handler: Handler | None, classes: str = "", name: str = "") -> ui.element:
+    """A button with words on it. handler: None where the box that it is in is asked. name: for tests."""
     made = Text(words, "button").classes(f"us-button {classes}").props("type=button")
     if name:
         made.props["data-do"] = name
-    made.on("click", handler)
+    if handler is not None:
+        made.on("click", handler)
     return made
 
 

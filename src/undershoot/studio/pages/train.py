@@ -5,7 +5,6 @@ import math
 import re
 import tomllib
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 from nicegui import ui
@@ -13,7 +12,7 @@ from nicegui import ui
 from undershoot.errors import UndershootError
 from undershoot.files import read_text
 from undershoot.puzzles.definitions import definition_of
-from undershoot.studio.elements import Choice, Field, box, button, enable, escaped, figure, markup, said, text
+from undershoot.studio.elements import EMIT_CHOSEN, Choice, Field, box, button, enable, escaped, figure, markup, said, text
 from undershoot.studio.jobs import Job, Stage
 from undershoot.studio.pages.layout import Saying, page, puzzle_options
 from undershoot.studio.studio import RUNS, Studio
@@ -49,6 +48,7 @@ class Training:
                 with box("us-card"):
                     text("Runs", tag="h2")
                     self.runs = box("us-stack").style("gap: .4rem")
+                    self.runs.on("click", self._chosen, js_handler=EMIT_CHOSEN)
             with box("us-card"):
                 self.heading = text("No run is shown", tag="h2")
                 with box("us-row"):
@@ -110,7 +110,10 @@ class Training:
                         else "not finished"
                     )
                     text(words, "us-small", "span")
-                    button("Show", partial(self._show, name), name=f"show-{name}")
+                    button("Show", None, name=f"show-{name}").props["data-choose"] = name
+
+    async def _chosen(self, event: Any) -> None:
+        await self._show(str(event.args))
 
     async def _show(self, name: str) -> None:
         self.shown = name
